@@ -1,0 +1,122 @@
+//! One `Error`, one `Result`: what can go wrong, in the words a caller reads in `plim_last_error()`.
+
+use std::collections::TryReserveError;
+use std::fmt::Display;
+
+/// What went wrong. Each kind is one status of the C interface; the text names the argument, the index
+/// and the value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A required pointer is NULL.
+    #[error("{0}")]
+    NullPointer(String),
+    /// An argument is outside its range.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// Two things that must fit each other do not.
+    #[error("{0}")]
+    ShapeMismatch(String),
+    /// The graph lacks features, labels or a split.
+    #[error("{0}")]
+    MissingData(String),
+    /// The caller's buffer is smaller than the result.
+    #[error("{0}")]
+    BufferTooSmall(String),
+    /// The operating system refused to read or write.
+    #[error("{0}")]
+    Io(String),
+    /// A file is not what its format says.
+    #[error("{0}")]
+    BadFormat(String),
+    /// Memory for the result could not be had.
+    #[error("{0}")]
+    OutOfMemory(String),
+    /// A loss or a gradient is not finite.
+    #[error("{0}")]
+    Diverged(String),
+    /// A panic left this object in an unknown state.
+    #[error("{0}")]
+    Poisoned(String),
+    /// The object cannot do this.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A handle is freed, foreign or of another type.
+    #[error("{0}")]
+    InvalidHandle(String),
+    /// Another thread is changing the object.
+    #[error("{0}")]
+    Busy(String),
+    /// A bug in this library.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// The library's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<TryReserveError> for Error {
+    fn from(_: TryReserveError) -> Self {
+        Error::OutOfMemory("out of memory".to_string())
+    }
+}
+
+impl Error {
+    /// `InvalidArgument` in the house form: `targets[3] = 9 is outside [0, 5)`.
+    pub(crate) fn entry(name: &str, index: usize, value: impl Display, complaint: impl Display) -> Self {
+        Error::InvalidArgument(format!("{name}[{index}] = {value} {complaint}"))
+    }
+
+    /// The same complaint about a file's content.
+    pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
+        match self {
+            Error::InvalidArgument(text)
+            | Error::ShapeMismatch(text)
+            | Error::BadFormat(text)
+            | Error::MissingData(text) => Error::BadFormat(format!("{}: {text}", path.display())),
+            Error::Io(text) => Error::Io(format!("{}: {text}", path.display())),
+            other => other,
+        }
+    }
+}
+
+/// An empty vector with room for exactly `capacity` elements, or `OutOfMemory`.
+pub(crate) fn try_with_capacity<T>(capacity: usize) -> Result<Vec<T>> {
+    let mut v = Vec::new();
+    v.try_reserve_exact(capacity)?;
+    Ok(v)
+}
+
+/// `len` copies of `value`, or `OutOfMemory`.
+pub(crate) fn try_filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>> {
+    let mut v = try_with_capacity(len)?;
+    v.resize(len, value);
+    Ok(v)
+}
+
+/// A copy of `source`, or `OutOfMemory`.
+pub(crate) fn try_copied<T: Copy>(source: &[T]) -> Result<Vec<T>> {
+    let mut v = try_with_capacity(source.len())?;
+    v.extend_from_slice(source);
+    Ok(v)
+}
+
+/// Makes `v` hold `len` elements of unspecified value, for a buffer that is reused from step to step.
+///
+/// Where it must grow, it takes half as much again: draws differ in size from step to step, and the slack
+/// keeps the next ones from allocating.
+pub(crate) fn try_resize<T: Copy + Default>(v: &mut Vec<T>, len: usize) -> Result<()> {
+    try_reserve_with_slack(v, len)?;
+    v.resize(len, T::default());
+    Ok(())
+}
+
+/// Makes room for `len` elements in all, with the slack of [`try_resize`].
+pub(crate) fn try_reserve_with_slack<T>(v: &mut Vec<T>, len: usize) -> Result<()> {
+    if v.capacity() < len {
+        let wanted = len.saturating_add(len / 2).saturating_add(16) - v.len();
+        if v.try_reserve_exact(wanted).is_err() {
+            v.try_reserve_exact(len - v.len())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Plimsoll trains and runs graph neural networks inside another program, from a few sampled nodes per layer.
+//!
+//! The public interface is C (`include/plimsoll.h`, made from `capi`); this crate's Rust items are its inside, and may
+//! change with any release. Data flow down this list; a module uses only those above it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `error`, `random`, `file` | one Error; random numbers by key; files written whole or not at all |
+//! | `kernel` | hot loops on plain slices, one table per instruction set; threads |
+//! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; where it comes from |
+//! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
+//! | `model` | layers, parameters, forward and backward over a chain of blocks; how they are stored |
+//! | `estimator` | full, unbiased, consistent: from a batch to a gradient |
+//! | `capi` | the C interface |
+
+pub mod error;
