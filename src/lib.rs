@@ -14,3 +14,4 @@
 //! | `capi` | the C interface |
 
 pub mod error;
+pub mod kernel;

@@ -1,0 +1,81 @@
+//! The hot loops, on plain slices: sparse and dense rows times a dense matrix, the transposed product, row softmax.
+//!
+//! One source ([`generic`]) is compiled once per instruction set into a [`Table`]; [`table`] picks the best one the
+//! processor has. Every sum runs in storage order with one accumulator per output, so a result depends neither on
+//! the number of threads nor on whether a row is kept sparse or dense. This module knows nothing of graphs, and
+//! depends on nothing but [`crate::error`].
+
+mod generic;
+mod isa;
+pub mod parts;
+mod threads;
+
+pub use isa::{Table, available, table};
+pub use threads::Threads;
+
+/// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range.
+#[derive(Clone, Copy)]
+pub struct Sparse<'a> {
+    /// Where each row starts; one more entry than rows.
+    pub indptr: &'a [i64],
+    /// Column of each non-zero.
+    pub indices: &'a [i32],
+    /// Value of each non-zero.
+    pub values: &'a [f32],
+}
+
+impl<'a> Sparse<'a> {
+    /// Columns and values of row `r`.
+    #[inline(always)]
+    pub fn row(&self, r: usize) -> (&'a [i32], &'a [f32]) {
+        let range = self.indptr[r] as usize..self.indptr[r + 1] as usize;
+        (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+}
+
+/// The left factor of a product.
+#[derive(Clone, Copy)]
+pub enum Rows<'a> {
+    /// Compressed sparse rows.
+    Sparse(Sparse<'a>),
+    /// Row-major, `width` columns.
+    Dense {
+        /// The rows, one after the other.
+        data: &'a [f32],
+        /// Number of columns.
+        width: usize,
+    },
+}
+
+/// Which rows of the left factor take part.
+#[derive(Clone, Copy)]
+pub enum Pick<'a> {
+    /// Consecutive rows from here on.
+    From(usize),
+    /// These rows, in this order.
+    List(&'a [i32]),
+}
+
+impl<'a> Pick<'a> {
+    /// Which row stands at place `i`.
+    #[inline(always)]
+    fn at(&self, i: usize) -> usize {
+        match self {
+            Pick::From(start) => start + i,
+            Pick::List(list) => list[i] as usize,
+        }
+    }
+
+    /// The same selection without its first `n` rows.
+    pub fn skip(self, n: usize) -> Pick<'a> {
+        match self {
+            Pick::From(start) => Pick::From(start + n),
+            Pick::List(list) => Pick::List(&list[n..]),
+        }
+    }
+}
