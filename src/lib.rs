@@ -14,4 +14,7 @@
 //! | `capi` | the C interface |
 
 pub mod error;
+pub mod file;
+pub mod graph;
 pub mod kernel;
+pub mod random;

@@ -1,0 +1,71 @@
+//! Files: read whole, written whole or not at all.
+
+use crate::error::{Error, Result};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the operating system said of `path`.
+pub fn io_error(path: &Path, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => Error::OutOfMemory(format!("{}: out of memory", path.display())),
+        _ => Error::Io(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Opens a regular file for reading.
+pub fn open(path: &Path) -> Result<File> {
+    let file = File::open(path).map_err(|e| io_error(path, &e))?;
+    let metadata = file.metadata().map_err(|e| io_error(path, &e))?;
+    if metadata.is_dir() {
+        return Err(Error::Io(format!("{}: is a directory", path.display())));
+    }
+    Ok(file)
+}
+
+/// All bytes of a file.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // `read_to_end` reserves fallibly and reports what it could not get as an error of kind OutOfMemory.
+    open(path)?.read_to_end(&mut bytes).map_err(|e| io_error(path, &e))?;
+    Ok(bytes)
+}
+
+/// Writes a file in full under another name, flushes it to the disk and only then gives it its name, so that
+/// whatever happens there is either the old file or the new one.
+pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
+    let temporary = temporary_name(path);
+    let result = (|| {
+        let file = File::options().write(true).read(true).create_new(true).open(&temporary);
+        let file = file.map_err(|e| io_error(path, &e))?;
+        let mut writer = BufWriter::new(&file);
+        write(&mut writer).map_err(|e| e.in_file(path))?;
+        writer.flush().map_err(|e| io_error(path, &e))?;
+        drop(writer);
+        file.sync_all().map_err(|e| io_error(path, &e))?;
+        fs::rename(&temporary, path).map_err(|e| io_error(path, &e))
+    })();
+    if result.is_err() {
+        let _ = fs::remove_file(&temporary);
+        return result;
+    }
+    // The name itself lives in the folder; some file systems cannot flush a folder, and then there is nothing to do.
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// A name beside `path` that no other process or thread uses.
+fn temporary_name(path: &Path) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.{count}.tmp", std::process::id()));
+    path.with_file_name(name)
+}

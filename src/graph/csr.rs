@@ -1,0 +1,147 @@
+//! Compressed sparse rows: the storage shared by adjacency, features and ÂX.
+//!
+//! The arrays are plain vectors rather than a matrix type of a crate, because they are reserved fallibly and changed
+//! in place (a diagonal comes and goes with the normalisation).
+
+use crate::error::{Error, Result, try_copied, try_filled};
+use crate::kernel::Sparse;
+
+/// Rows sorted by column, no column twice, everything in range.
+#[derive(Clone, Default)]
+pub struct Csr {
+    /// Where each row starts; one more entry than rows.
+    pub indptr: Vec<i64>,
+    /// Column of each entry.
+    pub indices: Vec<i32>,
+    /// Value of each entry.
+    pub values: Vec<f32>,
+}
+
+impl Csr {
+    /// Copies arrays from outside after checking every entry; sorts rows and adds up repeated entries.
+    ///
+    /// `names` are the arguments to blame: indptr, indices, values.
+    pub fn from_arrays(
+        num_columns: usize,
+        indptr: &[i64],
+        indices: &[i32],
+        values: &[f32],
+        names: [&str; 3],
+    ) -> Result<Self> {
+        check_indices(num_columns, indices, names[1])?;
+        check_finite(values, names[2])?;
+        let mut csr = Csr { indptr: try_copied(indptr)?, indices: try_copied(indices)?, values: try_copied(values)? };
+        canonicalize(&mut csr.indptr, &mut csr.indices, Some(&mut csr.values), names[2])?;
+        Ok(csr)
+    }
+
+    /// The view the kernels take.
+    pub fn view(&self) -> Sparse<'_> {
+        Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        8 * self.indptr.capacity() + 4 * (self.indices.capacity() + self.values.capacity())
+    }
+}
+
+/// Checks that `indptr` starts at 0 and never falls; gives the number of entries.
+pub fn check_indptr(indptr: &[i64], name: &str) -> Result<usize> {
+    if indptr.first() != Some(&0) {
+        let first = indptr.first().copied().unwrap_or(0);
+        return Err(Error::entry(name, 0, first, "is not 0"));
+    }
+    for (i, pair) in indptr.windows(2).enumerate() {
+        if pair[1] < pair[0] {
+            return Err(Error::entry(name, i + 1, pair[1], format_args!("is below {name}[{i}] = {}", pair[0])));
+        }
+    }
+    usize::try_from(indptr[indptr.len() - 1])
+        .map_err(|_| Error::entry(name, indptr.len() - 1, indptr[indptr.len() - 1], "is too large"))
+}
+
+/// Checks that every index is in `0 .. bound`.
+pub fn check_indices(bound: usize, indices: &[i32], name: &str) -> Result<()> {
+    match indices.iter().position(|&i| i < 0 || i as usize >= bound) {
+        None => Ok(()),
+        Some(at) => Err(Error::entry(name, at, indices[at], format_args!("is outside [0, {bound})"))),
+    }
+}
+
+/// Checks that every value is finite.
+pub fn check_finite(values: &[f32], name: &str) -> Result<()> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Error::entry(name, at, values[at], "is not finite")),
+    }
+}
+
+/// Sorts each row by column and merges repeated columns in place. Values of a repeated column add up in the order
+/// given; without values there is nothing to add.
+pub fn canonicalize(
+    indptr: &mut [i64],
+    indices: &mut Vec<i32>,
+    mut values: Option<&mut Vec<f32>>,
+    name: &str,
+) -> Result<()> {
+    let mut pairs: Vec<(i32, f32)> = Vec::new();
+    let mut write = 0;
+    let mut read = 0;
+    for (row, offset) in indptr.iter_mut().skip(1).enumerate() {
+        let end = *offset as usize;
+        let begin = write;
+        let sorted = indices[read..end].windows(2).all(|w| w[0] < w[1]);
+        match values.as_deref_mut() {
+            _ if sorted && read == write => write = end,
+            None => {
+                indices[read..end].sort_unstable();
+                for at in read..end {
+                    if write == begin || indices[write - 1] != indices[at] {
+                        indices[write] = indices[at];
+                        write += 1;
+                    }
+                }
+            }
+            Some(values) => {
+                pairs.clear();
+                pairs.try_reserve(end - read)?;
+                pairs.extend(indices[read..end].iter().copied().zip(values[read..end].iter().copied()));
+                pairs.sort_by_key(|p| p.0); // stable: sums run in the order given, on both sides of an edge
+                for run in pairs.chunk_by(|a, b| a.0 == b.0) {
+                    let sum = run.iter().map(|p| f64::from(p.1)).sum::<f64>() as f32;
+                    if !sum.is_finite() {
+                        let text = format!("{name} of entry ({}, {}) add up to more than a float holds", row, run[0].0);
+                        return Err(Error::InvalidArgument(text));
+                    }
+                    indices[write] = run[0].0;
+                    values[write] = sum;
+                    write += 1;
+                }
+            }
+        }
+        read = end;
+        *offset = write as i64;
+    }
+    indices.truncate(write);
+    indices.shrink_to_fit();
+    if let Some(values) = values {
+        values.truncate(write);
+        values.shrink_to_fit();
+    }
+    Ok(())
+}
+
+/// Turns counts per row, held at `indptr[row + 1]`, into offsets.
+pub fn counts_to_offsets(indptr: &mut [i64]) {
+    let mut sum = 0;
+    for entry in indptr.iter_mut() {
+        sum += *entry;
+        *entry = sum;
+    }
+}
+
+/// `n + 1` zeros.
+pub fn empty_indptr(n: usize) -> Result<Vec<i64>> {
+    try_filled(n + 1, 0i64)
+}

@@ -1,0 +1,278 @@
+//! The attributed graph: adjacency and Â, features, labels, splits; and where it comes from.
+//!
+//! Everything from outside is checked here, once; the modules below trust what a [`Graph`] holds. Depends on
+//! [`crate::kernel`] for the product ÂX, which belongs to the graph.
+
+mod adjacency;
+mod csr;
+mod features;
+mod mixture;
+mod npz;
+
+pub use adjacency::{Normalization, Origin};
+pub use csr::check_indptr;
+pub use features::{Aggregator, Matrix};
+
+use crate::error::{Error, Result, try_copied, try_filled};
+use crate::kernel::Sparse;
+use adjacency::Adjacency;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// A list of nodes with a role in training.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// Nodes to learn from.
+    Train = 0,
+    /// Nodes to choose the best epoch by.
+    Val = 1,
+    /// Nodes to report accuracy on.
+    Test = 2,
+}
+
+impl TryFrom<i32> for Split {
+    type Error = Error;
+
+    fn try_from(value: i32) -> Result<Self> {
+        match value {
+            0 => Ok(Split::Train),
+            1 => Ok(Split::Val),
+            2 => Ok(Split::Test),
+            _ => Err(Error::InvalidArgument(format!("split = {value} is not a PLIM_SPLIT_ constant"))),
+        }
+    }
+}
+
+/// An attributed graph.
+pub struct Graph {
+    adjacency: Adjacency,
+    features: Option<Matrix>,
+    labels: Option<Vec<i32>>,
+    num_classes: usize,
+    splits: [Vec<i32>; 3],
+    cache_bytes: usize,
+    aggregated: Mutex<Aggregated>,
+    column_norms: OnceLock<Arc<ColumnNorms>>,
+}
+
+/// What is known of ÂX.
+enum Aggregated {
+    NotYet,
+    Kept(Arc<Matrix>),
+    TooLarge,
+}
+
+/// The squared norms of Â's columns: the weights of importance sampling.
+pub struct ColumnNorms {
+    /// ‖Â(:,u)‖² for every node u.
+    pub squares: Vec<f64>,
+    /// Their sum.
+    pub total: f64,
+}
+
+/// Bytes that ÂX may take unless [`Graph::set_cache`] says otherwise.
+const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+
+impl Graph {
+    /// From undirected edges; `weights` default to ones.
+    pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
+        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights)?))
+    }
+
+    /// From a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
+    pub fn from_csr(num_nodes: usize, indptr: &[i64], indices: &[i32], values: Option<&[f32]>) -> Result<Self> {
+        Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values)?))
+    }
+
+    /// Checks that a graph may have so many nodes.
+    pub fn check_num_nodes(num_nodes: usize) -> Result<()> {
+        adjacency::check_num_nodes(num_nodes)
+    }
+
+    fn new(adjacency: Adjacency) -> Self {
+        Graph {
+            adjacency,
+            features: None,
+            labels: None,
+            num_classes: 0,
+            splits: Default::default(),
+            cache_bytes: DEFAULT_CACHE_BYTES,
+            aggregated: Mutex::new(Aggregated::NotYet),
+            column_norms: OnceLock::new(),
+        }
+    }
+
+    /// Number of nodes.
+    pub fn num_nodes(&self) -> usize {
+        self.adjacency.num_nodes()
+    }
+
+    /// Unique undirected edges, a self-loop being one; for a matrix its non-zeros.
+    pub fn num_edges(&self) -> usize {
+        self.adjacency.num_edges()
+    }
+
+    /// Columns of the features; 0 without features.
+    pub fn num_features(&self) -> usize {
+        self.features.as_ref().map_or(0, Matrix::width)
+    }
+
+    /// One more than the largest label; 0 without labels.
+    pub fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    /// Bytes of adjacency and Â.
+    pub fn adjacency_bytes(&self) -> usize {
+        self.adjacency.bytes()
+    }
+
+    /// Â.
+    pub fn operator(&self) -> Sparse<'_> {
+        self.adjacency.operator()
+    }
+
+    /// Features, or `MissingData`.
+    pub fn features(&self) -> Result<&Matrix> {
+        self.features.as_ref().ok_or_else(|| Error::MissingData("the graph has no features".to_string()))
+    }
+
+    /// Labels, or `MissingData`.
+    pub fn labels(&self) -> Result<&[i32]> {
+        self.labels.as_deref().ok_or_else(|| Error::MissingData("the graph has no labels".to_string()))
+    }
+
+    /// The nodes of a split; empty if it was never set.
+    pub fn split(&self, split: Split) -> &[i32] {
+        &self.splits[split as usize]
+    }
+
+    /// The nodes of a split, or `MissingData` where there are none or one of them has no label.
+    pub fn labelled_split(&self, split: Split) -> Result<&[i32]> {
+        let (nodes, labels) = (self.split(split), self.labels()?);
+        let name = ["train", "val", "test"][split as usize];
+        if nodes.is_empty() {
+            return Err(Error::MissingData(format!("the {name} split is empty")));
+        }
+        if let Some(v) = nodes.iter().find(|&&v| labels[v as usize] < 0) {
+            return Err(Error::MissingData(format!("node {v} of the {name} split has no label")));
+        }
+        Ok(nodes)
+    }
+
+    /// Replaces the features by a dense row-major matrix.
+    pub fn set_features(&mut self, num_features: usize, row_major: &[f32]) -> Result<()> {
+        self.features = Some(Matrix::dense(self.num_nodes(), num_features, row_major)?);
+        self.forget_aggregated();
+        Ok(())
+    }
+
+    /// Replaces the features by a sparse matrix. `indptr` must have passed [`check_indptr`].
+    pub fn set_sparse_features(
+        &mut self,
+        num_features: usize,
+        indptr: &[i64],
+        indices: &[i32],
+        values: &[f32],
+    ) -> Result<()> {
+        self.features = Some(Matrix::sparse(num_features, indptr, indices, values)?);
+        self.forget_aggregated();
+        Ok(())
+    }
+
+    /// Divides each row of the features by its sum; a row that sums to 0 stays.
+    pub fn normalize_features(&mut self) -> Result<()> {
+        self.features()?;
+        self.features.as_mut().map_or(Ok(()), Matrix::normalize_rows)?;
+        self.forget_aggregated();
+        Ok(())
+    }
+
+    /// Replaces the labels: one class id per node, -1 for none.
+    pub fn set_labels(&mut self, labels: &[i32]) -> Result<()> {
+        if let Some(at) = labels.iter().position(|&l| l < -1) {
+            return Err(Error::entry("labels", at, labels[at], "is neither a class id nor -1"));
+        }
+        self.labels = Some(try_copied(labels)?);
+        self.num_classes = labels.iter().max().map_or(0, |&l| (i64::from(l) + 1) as usize);
+        Ok(())
+    }
+
+    /// Replaces a split; no node may stand in it twice.
+    pub fn set_split(&mut self, split: Split, nodes: &[i32]) -> Result<()> {
+        self.check_nodes(nodes, "nodes")?;
+        let mut seen = try_filled(self.num_nodes(), false)?;
+        for (i, &v) in nodes.iter().enumerate() {
+            if std::mem::replace(&mut seen[v as usize], true) {
+                return Err(Error::entry("nodes", i, v, "stands in the list twice"));
+            }
+        }
+        self.splits[split as usize] = try_copied(nodes)?;
+        Ok(())
+    }
+
+    /// Checks that every id is a node of this graph.
+    pub fn check_nodes(&self, nodes: &[i32], name: &str) -> Result<()> {
+        csr::check_indices(self.num_nodes(), nodes, name)
+    }
+
+    /// How Â is made at present.
+    pub fn normalization(&self) -> Normalization {
+        self.adjacency.normalization()
+    }
+
+    /// Makes Â anew in another way.
+    pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
+        self.adjacency.set_normalization(normalization)?;
+        self.forget_aggregated();
+        self.column_norms = OnceLock::new();
+        Ok(())
+    }
+
+    /// Bounds the bytes that ÂX may take; beyond, its rows are computed when they are needed.
+    pub fn set_cache(&mut self, max_bytes: usize) {
+        self.cache_bytes = max_bytes;
+        self.forget_aggregated();
+    }
+
+    fn forget_aggregated(&mut self) {
+        self.aggregated = Mutex::new(Aggregated::NotYet);
+    }
+
+    /// ÂX, computed on the first call; `None` where it does not fit the bound.
+    pub fn aggregated(&self) -> Result<Option<Arc<Matrix>>> {
+        let x = self.features()?;
+        let mut state = self.aggregated.lock().unwrap_or_else(|e| e.into_inner());
+        if let Aggregated::NotYet = *state {
+            *state = match Aggregator::default().whole(self.operator(), x, self.cache_bytes)? {
+                Some(product) => Aggregated::Kept(Arc::new(product)),
+                None => Aggregated::TooLarge,
+            };
+        }
+        Ok(match &*state {
+            Aggregated::Kept(product) => Some(Arc::clone(product)),
+            _ => None,
+        })
+    }
+
+    /// ÂX if an earlier call has computed it. Never waits for one that is at it.
+    pub fn aggregated_if_kept(&self) -> Option<Arc<Matrix>> {
+        match &*self.aggregated.try_lock().ok()? {
+            Aggregated::Kept(product) => Some(Arc::clone(product)),
+            _ => None,
+        }
+    }
+
+    /// ‖Â(:,u)‖² for every node, computed on the first call.
+    pub fn column_norms(&self) -> Result<Arc<ColumnNorms>> {
+        if let Some(norms) = self.column_norms.get() {
+            return Ok(Arc::clone(norms));
+        }
+        let operator = self.operator();
+        let mut squares = try_filled(self.num_nodes(), 0f64)?;
+        for (&u, &a) in operator.indices.iter().zip(operator.values) {
+            squares[u as usize] += f64::from(a) * f64::from(a);
+        }
+        let total = squares.iter().sum();
+        Ok(Arc::clone(self.column_norms.get_or_init(|| Arc::new(ColumnNorms { squares, total }))))
+    }
+}

@@ -1,0 +1,347 @@
+//! Graphs as `.npz`: what NumPy's `savez` writes and `load` reads.
+//!
+//! | key | what |
+//! |---|---|
+//! | `num_nodes`, `num_features`, `num_classes` | 0-d integers; only the first is needed to load |
+//! | `edges` | `[m, 2]`, each undirected edge once; `edge_weights` `[m]` if weighted |
+//! | `self_loops` | nodes with a self-loop; `self_loop_weights` if weighted |
+//! | `adj_indptr`, `adj_indices`, `adj_values` | instead of `edges`, for a graph given as a matrix |
+//! | `features` | `[n, d]`; or `features_indptr`, `features_indices`, `features_data` |
+//! | `labels` | `[n]`, -1 for none |
+//! | `train`, `val`, `test` | node lists |
+//! | `normalization` | 0-d, 0 if missing |
+//!
+//! Integers may be of 8 to 64 bits, reals of 32 or 64; other keys are ignored.
+
+use super::adjacency::{Normalization, Origin};
+use super::{Graph, Matrix, Split, check_indptr};
+use crate::error::{Error, Result, try_with_capacity};
+use crate::file;
+use npyz::{NpyFile, WriterBuilder};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, Write};
+use std::path::Path;
+use zip::result::ZipError;
+
+const SPLITS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Val, "val"), (Split::Test, "test")];
+
+impl Graph {
+    /// Reads a graph from an `.npz` file.
+    pub fn load(path: &Path) -> Result<Self> {
+        Archive::open(path).and_then(|mut archive| archive.graph()).map_err(|e| match e {
+            Error::Io(_) | Error::OutOfMemory(_) => e,
+            e => e.in_file(path),
+        })
+    }
+
+    /// Writes the graph as an `.npz` file that [`Graph::load`] and NumPy read.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        file::write_atomically(path, |w| {
+            let mut out = Writer { zip: zip::ZipWriter::new(w) };
+            out.graph(self)?;
+            out.zip.finish().map_err(|e| Error::Io(e.to_string()))?;
+            Ok(())
+        })
+    }
+}
+
+struct Archive {
+    zip: zip::ZipArchive<BufReader<File>>,
+}
+
+impl Archive {
+    fn open(path: &Path) -> Result<Self> {
+        let zip = zip::ZipArchive::new(BufReader::new(file::open(path)?)).map_err(zip_error)?;
+        Ok(Archive { zip })
+    }
+
+    fn graph(&mut self) -> Result<Graph> {
+        let n = usize::try_from(self.integer("num_nodes")?.ok_or_else(|| missing("num_nodes"))?)
+            .map_err(|_| Error::BadFormat("num_nodes is negative".to_string()))?;
+        let mut graph = match self.integers::<i32>("edges", 2)? {
+            Some(edges) => self.graph_of_edges(n, &edges)?,
+            None => self.graph_of_matrix(n)?,
+        };
+        if let Some(normalization) = self.integer("normalization")? {
+            graph.set_normalization(Normalization::try_from(i32::try_from(normalization).unwrap_or(-1))?)?;
+        }
+        self.features(&mut graph)?;
+        if let Some(labels) = self.integers::<i32>("labels", 1)? {
+            expect_len("labels", labels.data.len(), n)?;
+            graph.set_labels(&labels.data)?;
+        }
+        for (split, name) in SPLITS {
+            if let Some(nodes) = self.integers::<i32>(name, 1)? {
+                graph.set_split(split, &nodes.data).map_err(|e| match e {
+                    Error::InvalidArgument(text) => Error::BadFormat(format!("{name}: {text}")),
+                    e => e,
+                })?;
+            }
+        }
+        Ok(graph)
+    }
+
+    fn graph_of_edges(&mut self, n: usize, edges: &Array<i32>) -> Result<Graph> {
+        let m = edges.shape[0];
+        if edges.shape[1] != 2 {
+            return Err(Error::BadFormat(format!("edges has {} columns instead of 2", edges.shape[1])));
+        }
+        let loops = self.integers::<i32>("self_loops", 1)?.map_or(Vec::new(), |a| a.data);
+        let mut weights = self.reals("edge_weights", 1)?.map(|a| a.data);
+        if let Some(weights) = &mut weights {
+            expect_len("edge_weights", weights.len(), m)?;
+            match self.reals("self_loop_weights", 1)?.map(|a| a.data) {
+                Some(more) => {
+                    expect_len("self_loop_weights", more.len(), loops.len())?;
+                    weights.try_reserve(more.len())?;
+                    weights.extend(more);
+                }
+                None => {
+                    weights.try_reserve(loops.len())?;
+                    weights.resize(m + loops.len(), 1.0);
+                }
+            }
+        }
+        let mut sources = try_with_capacity(m + loops.len())?;
+        let mut targets = try_with_capacity(m + loops.len())?;
+        sources.extend(edges.data.chunks_exact(2).map(|e| e[0]).chain(loops.iter().copied()));
+        targets.extend(edges.data.chunks_exact(2).map(|e| e[1]).chain(loops));
+        Graph::from_edges(n, &sources, &targets, weights.as_deref())
+    }
+
+    fn graph_of_matrix(&mut self, n: usize) -> Result<Graph> {
+        let indptr = self.integers::<i64>("adj_indptr", 1)?.ok_or_else(|| missing("edges or adj_indptr"))?.data;
+        let indices = self.integers::<i32>("adj_indices", 1)?.ok_or_else(|| missing("adj_indices"))?.data;
+        let values = self.reals("adj_values", 1)?.map(|a| a.data);
+        check_csr("adj", n, &indptr, indices.len(), values.as_ref().map(Vec::len))?;
+        Graph::from_csr(n, &indptr, &indices, values.as_deref())
+    }
+
+    fn features(&mut self, graph: &mut Graph) -> Result<()> {
+        let n = graph.num_nodes();
+        if let Some(dense) = self.reals("features", 2)? {
+            expect_len("features", dense.shape[0], n)?;
+            return graph.set_features(dense.shape[1], &dense.data);
+        }
+        let Some(indptr) = self.integers::<i64>("features_indptr", 1)? else {
+            return Ok(());
+        };
+        let indices = self.integers::<i32>("features_indices", 1)?.ok_or_else(|| missing("features_indices"))?.data;
+        let values = self.reals("features_data", 1)?.ok_or_else(|| missing("features_data"))?.data;
+        let width = self.integer("num_features")?.ok_or_else(|| missing("num_features"))?;
+        check_csr("features", n, &indptr.data, indices.len(), Some(values.len()))?;
+        graph.set_sparse_features(usize::try_from(width).unwrap_or(0), &indptr.data, &indices, &values)
+    }
+
+    fn integer(&mut self, name: &str) -> Result<Option<i64>> {
+        let array = self.integers::<i64>(name, 0)?;
+        Ok(array.map(|a| a.data[0]))
+    }
+
+    fn integers<T: TryFrom<i64> + Copy>(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<T>>> {
+        let Some(npy) = self.array(name)? else { return Ok(None) };
+        let narrow = |value: i64| {
+            T::try_from(value).map_err(|_| Error::BadFormat(format!("{name}: {value} does not fit 32 bits")))
+        };
+        let layout = layout_of(name, &npy, dimensions)?;
+        let npy = match npy.try_data::<i32>() {
+            Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
+            Err(npy) => npy,
+        };
+        let npy = match npy.try_data::<i64>() {
+            Ok(data) => return collect(name, layout, data, narrow),
+            Err(npy) => npy,
+        };
+        let npy = match npy.try_data::<u8>() {
+            Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
+            Err(npy) => npy,
+        };
+        match npy.try_data::<i16>() {
+            Ok(data) => collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
+            Err(npy) => Err(wrong_type(name, &npy, "integers")),
+        }
+    }
+
+    fn reals(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<f32>>> {
+        let Some(npy) = self.array(name)? else { return Ok(None) };
+        let layout = layout_of(name, &npy, dimensions)?;
+        let npy = match npy.try_data::<f32>() {
+            Ok(data) => return collect(name, layout, data, Ok),
+            Err(npy) => npy,
+        };
+        match npy.try_data::<f64>() {
+            Ok(data) => collect(name, layout, data, |v| Ok(v as f32)),
+            Err(npy) => Err(wrong_type(name, &npy, "reals")),
+        }
+    }
+
+    fn array(&mut self, name: &str) -> Result<Option<NpyFile<impl Read + '_>>> {
+        let mut entry = match self.zip.by_name(&format!("{name}.npy")) {
+            Ok(entry) => entry,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(e) => return Err(zip_error(e)),
+        };
+        // The header says its own length, up to 4 GiB; a real one has a few hundred bytes.
+        let mut start = Vec::new();
+        let bad = |e: std::io::Error| Error::BadFormat(format!("{name}: {e}"));
+        entry.by_ref().take(12).read_to_end(&mut start).map_err(bad)?;
+        let long = start.len() < 12 || (start[6] > 1 && (start[10] > 1 || start[11] > 0));
+        if long {
+            return Err(Error::BadFormat(format!("{name}: not an array of NumPy's")));
+        }
+        let npy = NpyFile::new(std::io::Cursor::new(start).chain(BufReader::new(entry))).map_err(bad)?;
+        Ok(Some(npy))
+    }
+}
+
+/// An array, row-major.
+struct Array<T> {
+    shape: Vec<usize>,
+    data: Vec<T>,
+}
+
+/// How an array is stored.
+struct Layout {
+    shape: Vec<usize>,
+    by_columns: bool,
+}
+
+fn layout_of<R: Read>(name: &str, npy: &NpyFile<R>, dimensions: usize) -> Result<Layout> {
+    let shape: Vec<usize> = npy.shape().iter().filter_map(|&d| usize::try_from(d).ok()).collect();
+    let fits = shape.iter().try_fold(1usize, |p, &d| p.checked_mul(d)).is_some();
+    if shape.len() != npy.shape().len() || !fits || shape.len() != dimensions {
+        return Err(Error::BadFormat(format!("{name} has shape {:?}, not {dimensions} dimensions", npy.shape())));
+    }
+    Ok(Layout { shape, by_columns: npy.order() == npyz::Order::Fortran })
+}
+
+/// Reads as many values as the shape says. The vector grows with what really arrives, not with what the header claims.
+fn collect<S, T: Copy>(
+    name: &str,
+    Layout { shape, by_columns }: Layout,
+    values: impl Iterator<Item = std::io::Result<S>>,
+    convert: impl Fn(S) -> Result<T>,
+) -> Result<Option<Array<T>>> {
+    let len = shape.iter().product();
+    let mut data = Vec::new();
+    for value in values.take(len) {
+        data.try_reserve(1)?;
+        data.push(convert(value.map_err(|e| Error::BadFormat(format!("{name}: {e}")))?)?);
+    }
+    expect_len(name, data.len(), len)?;
+    if let (true, &[rows, columns]) = (by_columns, &shape[..]) {
+        let mut row_major = try_with_capacity(len)?;
+        row_major.extend((0..len).map(|at| data[at % columns * rows + at / columns]));
+        data = row_major;
+    }
+    Ok(Some(Array { shape, data }))
+}
+
+fn wrong_type<R: Read>(name: &str, npy: &NpyFile<R>, wanted: &str) -> Error {
+    Error::BadFormat(format!("{name} holds {}, not {wanted}", npy.dtype().descr()))
+}
+
+fn missing(what: &str) -> Error {
+    Error::BadFormat(format!("there is no {what}"))
+}
+
+fn expect_len(name: &str, len: usize, expected: usize) -> Result<()> {
+    if len == expected {
+        return Ok(());
+    }
+    Err(Error::BadFormat(format!("{name} has {len} entries instead of {expected}")))
+}
+
+fn check_csr(name: &str, n: usize, indptr: &[i64], indices: usize, values: Option<usize>) -> Result<()> {
+    expect_len(&format!("{name}_indptr"), indptr.len(), n.saturating_add(1))?;
+    let entries = check_indptr(indptr, &format!("{name}_indptr"))?;
+    expect_len(&format!("{name}_indices"), indices, entries)?;
+    expect_len(&format!("{name} values"), values.unwrap_or(entries), entries)
+}
+
+fn zip_error(error: ZipError) -> Error {
+    match error {
+        ZipError::Io(e) if e.kind() != std::io::ErrorKind::UnexpectedEof && e.raw_os_error().is_some() => {
+            Error::Io(e.to_string())
+        }
+        e => Error::BadFormat(format!("not a readable .npz file: {e}")),
+    }
+}
+
+struct Writer<W: Write + Seek> {
+    zip: zip::ZipWriter<W>,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    fn graph(&mut self, graph: &Graph) -> Result<()> {
+        let scalar = |n: usize| [i32::try_from(n).unwrap_or(i32::MAX)];
+        self.array("num_nodes", &[], scalar(graph.num_nodes()))?;
+        self.array("num_features", &[], scalar(graph.num_features()))?;
+        self.array("num_classes", &[], scalar(graph.num_classes()))?;
+        self.array("normalization", &[], [graph.normalization() as i32])?;
+        self.adjacency(graph)?;
+        match &graph.features {
+            None => {}
+            Some(Matrix::Dense { data, width }) => {
+                self.array("features", &[graph.num_nodes(), *width], data.iter().copied())?;
+            }
+            Some(Matrix::Sparse { csr, .. }) => {
+                self.array("features_indptr", &[csr.indptr.len()], csr.indptr.iter().copied())?;
+                self.array("features_indices", &[csr.indices.len()], csr.indices.iter().copied())?;
+                self.array("features_data", &[csr.values.len()], csr.values.iter().copied())?;
+            }
+        }
+        if let Some(labels) = &graph.labels {
+            self.array("labels", &[labels.len()], labels.iter().copied())?;
+        }
+        for (split, name) in SPLITS {
+            let nodes = graph.split(split);
+            self.array(name, &[nodes.len()], nodes.iter().copied())?;
+        }
+        Ok(())
+    }
+
+    fn adjacency(&mut self, graph: &Graph) -> Result<()> {
+        let a = &graph.adjacency;
+        if a.origin() == Origin::Csr {
+            let mut indptr = super::csr::empty_indptr(graph.num_nodes())?;
+            a.entries().for_each(|(v, _, _)| indptr[v as usize + 1] += 1);
+            super::csr::counts_to_offsets(&mut indptr);
+            let entries = [indptr[graph.num_nodes()] as usize];
+            self.array("adj_indptr", &[indptr.len()], indptr)?;
+            self.array("adj_indices", &entries, a.entries().map(|e| e.1))?;
+            return match a.is_weighted() {
+                true => self.array("adj_values", &entries, a.entries().map(|e| e.2)),
+                false => Ok(()),
+            };
+        }
+        let edges = || a.entries().filter(|(v, u, _)| v < u);
+        let loops = || a.entries().filter(|(v, u, _)| v == u);
+        let (num_edges, num_loops) = (edges().count(), loops().count());
+        self.array("edges", &[num_edges, 2], edges().flat_map(|(v, u, _)| [v, u]))?;
+        self.array("self_loops", &[num_loops], loops().map(|e| e.0))?;
+        if a.is_weighted() {
+            self.array("edge_weights", &[num_edges], edges().map(|e| e.2))?;
+            self.array("self_loop_weights", &[num_loops], loops().map(|e| e.2))?;
+        }
+        Ok(())
+    }
+
+    fn array<T: npyz::AutoSerialize>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        values: impl IntoIterator<Item = T>,
+    ) -> Result<()> {
+        let failed = |e: std::io::Error| Error::Io(e.to_string());
+        let options = zip::write::SimpleFileOptions::default().large_file(true);
+        self.zip.start_file(format!("{name}.npy"), options).map_err(|e| Error::Io(e.to_string()))?;
+        let shape: Vec<u64> = shape.iter().map(|&d| d as u64).collect();
+        let mut buffered = std::io::BufWriter::new(&mut self.zip);
+        let writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(&mut buffered).begin_nd();
+        let mut writer = writer.map_err(failed)?;
+        writer.extend(values).map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        buffered.flush().map_err(failed)
+    }
+}
