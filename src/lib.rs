@@ -18,3 +18,4 @@ pub mod file;
 pub mod graph;
 pub mod kernel;
 pub mod random;
+pub mod sample;

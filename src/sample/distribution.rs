@@ -1,0 +1,97 @@
+//! From which distribution P the nodes of a layer are drawn.
+
+use super::Block;
+use crate::error::{Error, Result, try_copied, try_resize};
+use crate::graph::Graph;
+
+/// P, up to its normalisation.
+#[derive(Default)]
+pub enum Distribution {
+    /// All nodes alike.
+    #[default]
+    Uniform,
+    /// ∝ ‖Â(:,u)‖², over all nodes.
+    Importance,
+    /// All alike over S, the columns that the rows above touch.
+    Neighbors,
+    /// ∝ ‖Â(rows above, u)‖² over S.
+    Ladies,
+    /// ∝ the caller's weights, over all nodes.
+    Weights {
+        /// One positive weight per node.
+        weights: Vec<f64>,
+        /// Their sum.
+        total: f64,
+    },
+}
+
+impl Distribution {
+    /// A distribution by its constant.
+    pub fn from_constant(value: i32) -> Result<Self> {
+        match value {
+            0 => Ok(Distribution::Uniform),
+            1 => Ok(Distribution::Importance),
+            2 => Ok(Distribution::Neighbors),
+            3 => Ok(Distribution::Ladies),
+            _ => Err(Error::InvalidArgument(format!("distribution = {value} is not a PLIM_DISTRIBUTION_ constant"))),
+        }
+    }
+
+    /// The caller's weights. Each must be positive: a node that is never drawn would be missing however many are.
+    pub fn from_weights(weights: &[f64]) -> Result<Self> {
+        if let Some(at) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
+            return Err(Error::entry("weights", at, weights[at], "is not a finite weight > 0"));
+        }
+        let total: f64 = weights.iter().sum();
+        if weights.is_empty() || !total.is_finite() {
+            return Err(Error::InvalidArgument(format!("the {} weights sum to {total}", weights.len())));
+        }
+        Ok(Distribution::Weights { weights: try_copied(weights)?, total })
+    }
+
+    /// Checks that the distribution fits a graph.
+    pub fn check(&self, graph: &Graph) -> Result<()> {
+        match self {
+            Distribution::Weights { weights, .. } if weights.len() != graph.num_nodes() => {
+                let text = format!("{} weights for {} nodes", weights.len(), graph.num_nodes());
+                Err(Error::ShapeMismatch(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all columns of a block have the mass 1.
+    pub fn is_flat(&self) -> bool {
+        matches!(self, Distribution::Uniform | Distribution::Neighbors)
+    }
+
+    /// The mass of each column of `block`, as read from Â, and the mass of everything that can be drawn:
+    /// P(u) = mass(u) / total.
+    pub fn masses(&self, graph: &Graph, block: &Block, masses: &mut Vec<f64>) -> Result<f64> {
+        let nodes = block.nodes();
+        try_resize(masses, nodes.len())?;
+        match self {
+            Distribution::Uniform => {
+                masses.fill(1.0);
+                Ok(graph.num_nodes() as f64)
+            }
+            Distribution::Importance => {
+                let norms = graph.column_norms()?;
+                masses.iter_mut().zip(nodes).for_each(|(m, &u)| *m = norms.squares[u as usize]);
+                Ok(norms.total)
+            }
+            Distribution::Neighbors => {
+                masses.fill(1.0);
+                Ok(nodes.len() as f64)
+            }
+            Distribution::Ladies => {
+                block.column_squares(masses);
+                Ok(masses.iter().sum())
+            }
+            Distribution::Weights { weights, total } => {
+                masses.iter_mut().zip(nodes).for_each(|(m, &u)| *m = weights[u as usize]);
+                Ok(*total)
+            }
+        }
+    }
+}
