@@ -17,5 +17,6 @@ pub mod error;
 pub mod file;
 pub mod graph;
 pub mod kernel;
+pub mod model;
 pub mod random;
 pub mod sample;

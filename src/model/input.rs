@@ -1,0 +1,96 @@
+//! The exact input layer: products with rows of ÂX, kept by the graph or computed on demand with the same bits.
+
+use crate::error::Result;
+use crate::graph::{Aggregator, Graph, Matrix};
+use crate::kernel::{Pick, Rows, Threads, parts};
+use crate::sample::Chain;
+use std::sync::Arc;
+
+/// Rows of ÂX computed at a time where the graph does not keep them.
+const CHUNK: usize = 1024;
+
+/// Rows of ÂX: from the graph's own copy, or computed in chunks.
+#[derive(Default)]
+pub struct Input {
+    kept: Option<Arc<Matrix>>,
+    aggregator: Aggregator,
+    nodes: Vec<i32>,
+}
+
+impl Input {
+    /// Looks whether the graph keeps ÂX. A whole-graph pass or a gradient makes it do so where the bound allows; a
+    /// prediction of a few nodes does not, since it needs few rows.
+    pub fn prepare(&mut self, graph: &Graph, worth_keeping: bool) -> Result<()> {
+        self.kept = if worth_keeping { graph.aggregated()? } else { graph.aggregated_if_kept() };
+        Ok(())
+    }
+
+    /// Lets go of the graph's copy.
+    pub fn release(&mut self) {
+        self.kept = None;
+    }
+
+    /// `out ← (ÂX)(nodes above, :)·W`.
+    pub fn times(
+        &mut self,
+        graph: &Graph,
+        chain: &Chain,
+        threads: &Threads,
+        (w, width): (&[f32], usize),
+        out: &mut [f32],
+    ) -> Result<()> {
+        let pick = chain.pick_above(0);
+        if let Some(product) = &self.kept {
+            threads.times(product.rows(), pick, w, width, out);
+            return Ok(());
+        }
+        for (i, out) in out.chunks_mut(CHUNK * width).enumerate() {
+            let rows = self.chunk(graph, pick.skip(i * CHUNK), out.len() / width)?;
+            threads.times(rows, Pick::From(0), w, width, out);
+        }
+        Ok(())
+    }
+
+    /// `m ← (ÂX)(nodes above, :)ᵀ·G`.
+    pub fn transposed_times(
+        &mut self,
+        graph: &Graph,
+        chain: &Chain,
+        threads: &Threads,
+        (g, width): (&[f32], usize),
+        m: &mut [f32],
+        scratch: &mut Vec<f32>,
+    ) -> Result<()> {
+        let pick = chain.pick_above(0);
+        if let Some(product) = &self.kept {
+            return threads.transposed_times(product.rows(), pick, g, width, m, scratch);
+        }
+        // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding.
+        parts::sum(g.len() / width, m, scratch, |range, sum| {
+            for start in range.clone().step_by(CHUNK) {
+                let end = (start + CHUNK).min(range.end);
+                let rows = self.chunk(graph, pick.skip(start), end - start)?;
+                crate::kernel::table().transposed_times(
+                    rows,
+                    Pick::From(0),
+                    &g[start * width..end * width],
+                    width,
+                    sum,
+                );
+            }
+            Ok(())
+        })
+    }
+
+    fn chunk(&mut self, graph: &Graph, pick: Pick<'_>, count: usize) -> Result<Rows<'_>> {
+        let nodes = match pick {
+            Pick::List(nodes) => &nodes[..count],
+            Pick::From(start) => {
+                self.nodes.clear();
+                self.nodes.extend(start as i32..(start + count) as i32);
+                &self.nodes
+            }
+        };
+        self.aggregator.rows(graph.operator(), graph.features()?, nodes)
+    }
+}

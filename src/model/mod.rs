@@ -1,0 +1,185 @@
+//! Models: layers, parameters, forward and backward over a chain of blocks; how they are stored.
+
+mod infer;
+mod input;
+mod pass;
+mod safetensors;
+
+pub use pass::Workspace;
+
+use crate::error::{Error, Result, try_copied, try_with_capacity};
+use crate::graph::Graph;
+use crate::kernel::Threads;
+use crate::random::{Purpose, Stream};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// A graph convolutional network: H^(l+1) = σ(Â H^(l) W^(l)), ReLU on all layers but the last, softmax at the end.
+pub struct Model {
+    widths: Vec<usize>,
+    /// W(0), W(1), …, each row-major fan_in × fan_out.
+    parameters: Vec<f32>,
+    lambda: f64,
+    /// Behind a lock only to be replaced in a child after `fork`.
+    threads: Mutex<Arc<Threads>>,
+    workspaces: Workspaces,
+}
+
+impl Model {
+    /// A GCN with one layer between each two widths; Glorot-uniform parameters drawn by `seed`.
+    pub fn gcn(widths: &[usize], seed: u64) -> Result<Self> {
+        let mut parameters = try_with_capacity(Self::count_parameters(widths)?)?;
+        for (layer, pair) in widths.windows(2).enumerate() {
+            let mut random = Stream::new(seed, Purpose::Parameters, 0, layer as u64);
+            let limit = (6.0 / (pair[0] + pair[1]) as f64).sqrt();
+            parameters.extend((0..pair[0] * pair[1]).map(|_| (limit * (2.0 * random.unit() - 1.0)) as f32));
+        }
+        Self::from_parts(widths, parameters, 0.0)
+    }
+
+    fn from_parts(widths: &[usize], parameters: Vec<f32>, lambda: f64) -> Result<Self> {
+        Ok(Model {
+            widths: try_copied(widths)?,
+            parameters,
+            lambda,
+            threads: Mutex::new(Arc::new(Threads::new(1)?)),
+            workspaces: Workspaces::default(),
+        })
+    }
+
+    /// The number of parameters between `widths`, which are checked.
+    fn count_parameters(widths: &[usize]) -> Result<usize> {
+        if widths.len() < 2 {
+            let text = format!("num_widths = {}: a model needs an input and an output width", widths.len());
+            return Err(Error::InvalidArgument(text));
+        }
+        if let Some(at) = widths.iter().position(|&w| w == 0 || w > i32::MAX as usize) {
+            return Err(Error::entry("widths", at, widths[at], format_args!("is outside [1, {}]", i32::MAX)));
+        }
+        widths
+            .windows(2)
+            .try_fold(0usize, |sum, w| w[0].checked_mul(w[1])?.checked_add(sum))
+            .filter(|&count| count <= isize::MAX as usize / 4)
+            .ok_or_else(|| Error::InvalidArgument(format!("widths {widths:?} make more parameters than memory holds")))
+    }
+
+    /// A model of its own with the same parameters and settings.
+    pub fn try_clone(&self) -> Result<Self> {
+        let mut clone = Self::from_parts(&self.widths, try_copied(&self.parameters)?, self.lambda)?;
+        clone.set_threads(self.threads()?.count())?;
+        Ok(clone)
+    }
+
+    /// Number of layers.
+    pub fn num_layers(&self) -> usize {
+        self.widths.len() - 1
+    }
+
+    /// Input width, hidden widths, output width.
+    pub fn widths(&self) -> &[usize] {
+        &self.widths
+    }
+
+    /// All parameters.
+    pub fn parameters(&self) -> &[f32] {
+        &self.parameters
+    }
+
+    /// Replaces all parameters; each must be finite.
+    pub fn set_parameters(&mut self, src: &[f32]) -> Result<()> {
+        if src.len() != self.parameters.len() {
+            let text = format!("count = {}, but the model has {} parameters", src.len(), self.parameters.len());
+            return Err(Error::ShapeMismatch(text));
+        }
+        if let Some(at) = src.iter().position(|v| !v.is_finite()) {
+            return Err(Error::entry("src", at, src[at], "is not finite"));
+        }
+        self.parameters.copy_from_slice(src);
+        Ok(())
+    }
+
+    /// λ of the penalty λ/2 ‖W‖².
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    /// Sets λ, finite and ≥ 0.
+    pub fn set_lambda(&mut self, lambda: f64) -> Result<()> {
+        if !(lambda.is_finite() && lambda >= 0.0) {
+            return Err(Error::InvalidArgument(format!("lambda = {lambda} is not a finite number >= 0")));
+        }
+        self.lambda = lambda;
+        Ok(())
+    }
+
+    /// Sets the number of threads; 0 stands for all cores.
+    pub fn set_threads(&mut self, count: usize) -> Result<()> {
+        const MOST: usize = 1024;
+        if count > MOST {
+            return Err(Error::InvalidArgument(format!("threads = {count} is above {MOST}")));
+        }
+        self.threads = Mutex::new(Arc::new(Threads::new(count)?));
+        Ok(())
+    }
+
+    /// The threads, started anew in a child after `fork`.
+    pub fn threads(&self) -> Result<Arc<Threads>> {
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        if !threads.alive() {
+            *threads = Arc::new(Threads::new(threads.count())?);
+        }
+        Ok(Arc::clone(&threads))
+    }
+
+    /// Checks that the model can read the graph's features.
+    pub fn check_features(&self, graph: &Graph) -> Result<()> {
+        let width = graph.features()?.width();
+        if width != self.widths[0] {
+            let text = format!("the model's input width is {}, the graph has {width} features", self.widths[0]);
+            return Err(Error::ShapeMismatch(text));
+        }
+        Ok(())
+    }
+
+    /// Checks that the model has an output for every class of the graph.
+    pub fn check_classes(&self, graph: &Graph) -> Result<()> {
+        graph.labels()?;
+        let outputs = self.widths[self.num_layers()];
+        if graph.num_classes() > outputs {
+            let text = format!("the model's output width is {outputs}, the graph has {} classes", graph.num_classes());
+            return Err(Error::ShapeMismatch(text));
+        }
+        Ok(())
+    }
+
+    /// Where W(l) stands in the parameters and in a gradient.
+    fn range(&self, l: usize) -> Range<usize> {
+        let start: usize = self.widths.windows(2).take(l).map(|w| w[0] * w[1]).sum();
+        start..start + self.widths[l] * self.widths[l + 1]
+    }
+
+    fn weights(&self, l: usize) -> &[f32] {
+        &self.parameters[self.range(l)]
+    }
+}
+
+/// Workspaces of finished predictions, for the next ones: a model may predict on many threads at once.
+#[derive(Default)]
+struct Workspaces(Mutex<Vec<Workspace>>);
+
+impl Workspaces {
+    /// A workspace larger than this is given back to the system.
+    const MOST_BYTES: usize = 64 << 20;
+    const MOST_KEPT: usize = 64;
+
+    fn with<R>(&self, work: impl FnOnce(&mut Workspace) -> Result<R>) -> Result<R> {
+        let lock = || self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut workspace = lock().pop().unwrap_or_default();
+        let result = work(&mut workspace);
+        let mut kept = lock();
+        if workspace.bytes() <= Self::MOST_BYTES && kept.len() < Self::MOST_KEPT {
+            kept.push(workspace);
+        }
+        result
+    }
+}

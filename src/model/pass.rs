@@ -1,0 +1,323 @@
+//! Forward and backward over a chain of blocks, in buffers that are reused from step to step.
+//!
+//! A layer computes Z = Op·In·W. Layer 0 with an exact input reads rows of ÂX, which is Op·In already. Elsewhere the
+//! narrower side is taken through the sparse product: (Op·(In·W)) if fan_out ≤ fan_in, else ((Op·In)·W). The choice
+//! looks at the widths alone, so that a node's output has the same bits in whatever company it is computed.
+
+use super::Model;
+use super::input::Input;
+use crate::error::{Error, Result, try_resize};
+use crate::graph::{Graph, Matrix};
+use crate::kernel::{Pick, Rows, Threads, table};
+use crate::sample::{Chain, Sampler};
+
+/// Everything a pass needs beside the model and the graph.
+#[derive(Default)]
+pub struct Workspace {
+    /// Which nodes each layer uses.
+    pub chain: Chain,
+    /// Scratch of cutting the chain.
+    pub sampler: Sampler,
+    input: Input,
+    layers: Vec<Buffers>,
+    log_sums: Vec<f64>,
+    /// Gradient by a layer's output, and by its input: the two change places from layer to layer.
+    delta: Vec<f32>,
+    next_delta: Vec<f32>,
+    middle_delta: Vec<f32>,
+    transposed_weights: Vec<f32>,
+    transposed: Transposed,
+    partial_sums: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+#[derive(Default)]
+struct Buffers {
+    /// H^(l+1), or the logits of the last layer; a row per node above.
+    output: Vec<f32>,
+    /// In·W with a row per node below, or Op·In with a row per node above.
+    middle: Vec<f32>,
+    /// Dense features of the sampled input nodes, where Op·In is formed from them.
+    gathered: Vec<f32>,
+}
+
+/// The order of the two products of a layer.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// Rows of ÂX times W.
+    Aggregated,
+    /// Op·(In·W).
+    TransformFirst,
+    /// (Op·In)·W.
+    AggregateFirst,
+}
+
+impl Workspace {
+    /// Bytes of the large buffers.
+    pub fn bytes(&self) -> usize {
+        let floats = self.layers.iter().map(|b| b.output.capacity() + b.middle.capacity() + b.gathered.capacity());
+        let deltas = self.delta.capacity() + self.next_delta.capacity() + self.middle_delta.capacity();
+        4 * (floats.sum::<usize>() + deltas + self.partial_sums.capacity()) + self.chain.bytes()
+    }
+
+    /// The output of layer `l` of the last forward pass.
+    pub fn output(&self, l: usize) -> &[f32] {
+        &self.layers[l].output
+    }
+
+    /// Computes the layers `0 ..= last` over the chain.
+    pub fn forward(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
+        if self.layers.len() < model.num_layers() {
+            self.layers.resize_with(model.num_layers(), Buffers::default);
+        }
+        if self.chain.exact_input() {
+            self.input.prepare(graph, keep)?;
+        }
+        for l in 0..=last {
+            let (width, above) = (model.widths[l + 1], self.chain.count_above(l));
+            let (below, here) = self.layers.split_at_mut(l);
+            let Buffers { output, middle, gathered } = &mut here[0];
+            try_resize(output, above * width)?;
+            let (chain, w) = (&self.chain, model.weights(l));
+            match order(model, chain, l) {
+                Order::Aggregated => {
+                    self.input.times(graph, chain, threads, (w, width), output)?;
+                }
+                Order::TransformFirst => {
+                    let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
+                    try_resize(middle, count * width)?;
+                    threads.times(rows, pick, w, width, middle);
+                    threads.times(chain.operator(graph, l), Pick::From(0), middle, width, output);
+                }
+                Order::AggregateFirst => {
+                    let fan_in = model.widths[l];
+                    try_resize(middle, above * fan_in)?;
+                    let dense = if l > 0 { &below[l - 1].output } else { gather(graph, chain, gathered)? };
+                    threads.times(chain.operator(graph, l), Pick::From(0), dense, fan_in, middle);
+                    threads.times(Rows::Dense { data: middle, width: fan_in }, Pick::From(0), w, width, output);
+                }
+            }
+            if l + 1 < model.num_layers() {
+                output.iter_mut().for_each(|h| *h = if *h < 0.0 { 0.0 } else { *h });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of what the last pass borrowed from the graph.
+    pub fn release(&mut self) {
+        self.input.release();
+    }
+
+    /// After a forward pass over all layers: the logits become probabilities; gives the mean cross-entropy of the
+    /// chain's top nodes under `labels`.
+    pub fn cross_entropy(&mut self, model: &Model, labels: impl Iterator<Item = i32> + Clone) -> Result<f64> {
+        let classes = model.widths[model.num_layers()];
+        let logits = &mut self.layers[model.num_layers() - 1].output;
+        let count = logits.len() / classes;
+        try_resize(&mut self.log_sums, count)?;
+        let of_labels: f64 = logits.chunks_exact(classes).zip(labels).map(|(row, y)| f64::from(row[y as usize])).sum();
+        table().softmax(logits, classes, &mut self.log_sums);
+        Ok((self.log_sums.iter().sum::<f64>() - of_labels) / count as f64)
+    }
+
+    /// After a forward pass over all layers: the logits become probabilities.
+    pub fn softmax(&mut self, model: &Model) -> Result<&[f32]> {
+        let classes = model.widths[model.num_layers()];
+        let logits = &mut self.layers[model.num_layers() - 1].output;
+        try_resize(&mut self.log_sums, logits.len() / classes)?;
+        table().softmax(logits, classes, &mut self.log_sums);
+        Ok(logits)
+    }
+
+    /// Loss and gradient of the chain's top nodes: mean cross-entropy + λ/2 ‖W‖².
+    pub fn loss_and_gradient(
+        &mut self,
+        model: &Model,
+        graph: &Graph,
+        threads: &Threads,
+        labels: impl Iterator<Item = i32> + Clone,
+    ) -> Result<(f64, &[f32])> {
+        self.forward(model, graph, threads, model.num_layers() - 1, true)?;
+        let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
+        let loss = self.cross_entropy(model, labels.clone())? + 0.5 * model.lambda * squares;
+
+        let classes = model.widths[model.num_layers()];
+        let probabilities = &self.layers[model.num_layers() - 1].output;
+        try_resize(&mut self.delta, probabilities.len())?;
+        let share = 1.0 / (probabilities.len() / classes) as f32;
+        self.delta.iter_mut().zip(probabilities).for_each(|(d, p)| *d = p * share);
+        self.delta.chunks_exact_mut(classes).zip(labels).for_each(|(row, y)| row[y as usize] -= share);
+
+        self.backward(model, graph, threads)?;
+        let lambda = model.lambda as f32;
+        if lambda > 0.0 {
+            self.gradient.iter_mut().zip(&model.parameters).for_each(|(g, w)| *g += lambda * w);
+        }
+        self.release();
+        if !loss.is_finite() || self.gradient.iter().any(|g| !g.is_finite()) {
+            return Err(Error::Diverged(format!("the loss is {loss} and not every entry of the gradient is finite")));
+        }
+        Ok((loss, &self.gradient))
+    }
+
+    /// From the gradient by the last layer's output, in `delta`, to the gradient by all parameters.
+    fn backward(&mut self, model: &Model, graph: &Graph, threads: &Threads) -> Result<()> {
+        try_resize(&mut self.gradient, model.parameters.len())?;
+        for l in (0..model.num_layers()).rev() {
+            let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
+            let (below, here) = self.layers.split_at(l);
+            let (chain, w) = (&self.chain, model.weights(l));
+            let gradient = &mut self.gradient[model.range(l)];
+            match order(model, chain, l) {
+                Order::Aggregated => {
+                    let by = (self.delta.as_slice(), width);
+                    let scratch = &mut self.partial_sums;
+                    return self.input.transposed_times(graph, chain, threads, by, gradient, scratch);
+                }
+                Order::TransformFirst => {
+                    let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
+                    let operator = chain.operator(graph, l);
+                    self.transposed.times(operator, threads, (&self.delta, width), count, &mut self.middle_delta)?;
+                    let scratch = &mut self.partial_sums;
+                    threads.transposed_times(rows, pick, &self.middle_delta, width, gradient, scratch)?;
+                    if l > 0 {
+                        transpose(w, width, &mut self.transposed_weights)?;
+                        try_resize(&mut self.next_delta, count * fan_in)?;
+                        let rows = Rows::Dense { data: &self.middle_delta, width };
+                        threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.next_delta);
+                    }
+                }
+                Order::AggregateFirst => {
+                    let aggregated = Rows::Dense { data: &here[0].middle, width: fan_in };
+                    let scratch = &mut self.partial_sums;
+                    threads.transposed_times(aggregated, Pick::From(0), &self.delta, width, gradient, scratch)?;
+                    if l > 0 {
+                        transpose(w, width, &mut self.transposed_weights)?;
+                        try_resize(&mut self.middle_delta, self.delta.len() / width * fan_in)?;
+                        let rows = Rows::Dense { data: &self.delta, width };
+                        threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.middle_delta);
+                        let by = (self.middle_delta.as_slice(), fan_in);
+                        let count = below[l - 1].output.len() / fan_in;
+                        self.transposed.times(chain.operator(graph, l), threads, by, count, &mut self.next_delta)?;
+                    }
+                }
+            }
+            if l > 0 {
+                let hidden = &below[l - 1].output;
+                self.next_delta.iter_mut().zip(hidden).for_each(|(d, &h)| *d = if h > 0.0 { *d } else { 0.0 });
+                std::mem::swap(&mut self.delta, &mut self.next_delta);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn order(model: &Model, chain: &Chain, l: usize) -> Order {
+    let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
+    match l {
+        0 if chain.exact_input() => Order::Aggregated,
+        _ if fan_out <= fan_in => Order::TransformFirst,
+        _ => Order::AggregateFirst,
+    }
+}
+
+/// What layer `l` takes in, as rows: the output of the layer below, or features of the sampled nodes.
+fn layer_input<'a>(
+    model: &Model,
+    graph: &'a Graph,
+    chain: &'a Chain,
+    below: &'a [Buffers],
+    l: usize,
+) -> Result<(Rows<'a>, Pick<'a>, usize)> {
+    if l == 0 {
+        let (pick, count) = chain.inputs(0);
+        return Ok((graph.features()?.rows(), pick, count));
+    }
+    let data = &below[l - 1].output;
+    Ok((Rows::Dense { data, width: model.widths[l] }, Pick::From(0), data.len() / model.widths[l]))
+}
+
+/// The sampled nodes' features as dense rows in the order of their local ids.
+fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Vec<f32>) -> Result<&'a Vec<f32>> {
+    let (pick, count) = chain.inputs(0);
+    let Pick::List(nodes) = pick else {
+        return Err(Error::Internal("a sampled input without a list".to_string()));
+    };
+    let x = graph.features()?;
+    try_resize(rows, count * x.width())?;
+    for (row, &v) in rows.chunks_exact_mut(x.width()).zip(nodes) {
+        match x {
+            Matrix::Dense { data, width } => row.copy_from_slice(&data[v as usize * width..][..*width]),
+            Matrix::Sparse { csr, .. } => {
+                row.fill(0.0);
+                let (columns, values) = csr.view().row(v as usize);
+                columns.iter().zip(values).for_each(|(&k, &x)| row[k as usize] = x);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Wᵀ of a row-major matrix with `width` columns.
+fn transpose(w: &[f32], width: usize, out: &mut Vec<f32>) -> Result<()> {
+    try_resize(out, w.len())?;
+    let height = w.len() / width;
+    for (i, row) in w.chunks_exact(width).enumerate() {
+        row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
+    }
+    Ok(())
+}
+
+/// Products with the transpose of a block. On one thread they scatter; on several the transpose is written out, so
+/// that each output row is one thread's. Both add in the order of the block's rows, so the bits agree.
+#[derive(Default)]
+struct Transposed {
+    indptr: Vec<i64>,
+    indices: Vec<i32>,
+    values: Vec<f32>,
+}
+
+impl Transposed {
+    /// `out ← Opᵀ·G` with `count` rows.
+    fn times(
+        &mut self,
+        operator: Rows<'_>,
+        threads: &Threads,
+        (g, width): (&[f32], usize),
+        count: usize,
+        out: &mut Vec<f32>,
+    ) -> Result<()> {
+        try_resize(out, count * width)?;
+        let Rows::Sparse(block) = operator else {
+            return Err(Error::Internal("a dense operator".to_string()));
+        };
+        if !threads.shares(2 * block.indices.len() * width) {
+            out.fill(0.0);
+            table().transposed_times(operator, Pick::From(0), g, width, out);
+            return Ok(());
+        }
+        try_resize(&mut self.indptr, count + 1)?;
+        try_resize(&mut self.indices, block.indices.len())?;
+        try_resize(&mut self.values, block.indices.len())?;
+        self.indptr.fill(0);
+        block.indices.iter().for_each(|&u| self.indptr[u as usize + 1] += 1);
+        for u in 0..count {
+            self.indptr[u + 1] += self.indptr[u];
+        }
+        for v in 0..block.num_rows() {
+            let (columns, values) = block.row(v);
+            for (&u, &a) in columns.iter().zip(values) {
+                let at = self.indptr[u as usize] as usize;
+                self.indptr[u as usize] += 1;
+                self.indices[at] = v as i32;
+                self.values[at] = a;
+            }
+        }
+        self.indptr.copy_within(0..count, 1);
+        self.indptr[0] = 0;
+        let view = crate::kernel::Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
+        threads.times(Rows::Sparse(view), Pick::From(0), g, width, out);
+        Ok(())
+    }
+}

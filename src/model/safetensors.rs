@@ -1,0 +1,118 @@
+//! Models as safetensors, named and shaped as PyG's GCN: `convs.{l}.lin.weight`, [fan_out, fan_in].
+
+use super::Model;
+use crate::error::{Error, Result, try_filled, try_with_capacity};
+use crate::file;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+/// Metadata that say what is in the file beside the tensors.
+const KIND: (&str, &str) = ("plimsoll.model", "gcn");
+const LAMBDA: &str = "plimsoll.lambda";
+
+fn tensor_name(layer: usize) -> String {
+    format!("convs.{layer}.lin.weight")
+}
+
+impl Model {
+    /// Writes parameters, widths and λ.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let layers = 0..self.num_layers();
+        let bytes = layers.clone().map(|l| self.transposed_bytes(l)).collect::<Result<Vec<_>>>()?;
+        let views = layers.map(|l| {
+            let view = TensorView::new(Dtype::F32, vec![self.widths[l + 1], self.widths[l]], &bytes[l]);
+            view.map(|view| (tensor_name(l), view)).map_err(|e| Error::Internal(e.to_string()))
+        });
+        let views = views.collect::<Result<Vec<_>>>()?;
+        let metadata = HashMap::from([
+            (KIND.0.to_string(), KIND.1.to_string()),
+            (LAMBDA.to_string(), format!("{:?}", self.lambda)),
+            ("format".to_string(), "pt".to_string()),
+        ]);
+        let file = safetensors::serialize(views, Some(metadata)).map_err(|e| Error::Internal(e.to_string()))?;
+        file::write_atomically(path, |w| w.write_all(&file).map_err(|e| Error::Io(e.to_string())))
+    }
+
+    /// W(l)ᵀ, little-endian.
+    fn transposed_bytes(&self, l: usize) -> Result<Vec<u8>> {
+        let (fan_in, fan_out, w) = (self.widths[l], self.widths[l + 1], self.weights(l));
+        let mut bytes = try_with_capacity(4 * w.len())?;
+        for j in 0..fan_out {
+            (0..fan_in).for_each(|i| bytes.extend_from_slice(&w[i * fan_out + j].to_le_bytes()));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads what [`Model::save`] or PyG wrote. λ is 0 if the file does not say.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bytes = file::read(path)?;
+        Self::from_bytes(&bytes).map_err(|e| e.in_file(path))
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let bad = |e: safetensors::SafeTensorError| Error::BadFormat(format!("not a safetensors file: {e}"));
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(bad)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(bad)?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        if metadata.get(KIND.0).is_some_and(|kind| kind != KIND.1) {
+            return Err(Error::BadFormat(format!("the model is a {:?}, not a gcn", metadata[KIND.0])));
+        }
+        let lambda = match metadata.get(LAMBDA) {
+            None => 0.0,
+            Some(text) => text.parse().map_err(|_| Error::BadFormat(format!("{LAMBDA} is {text:?}")))?,
+        };
+        let mut layers = Vec::new();
+        while let Ok(tensor) = tensors.tensor(&tensor_name(layers.len())) {
+            layers.push(tensor);
+        }
+        if let Some(other) = tensors.names().iter().find(|name| (0..layers.len()).all(|l| **name != tensor_name(l))) {
+            return Err(Error::BadFormat(format!("unexpected tensor {other:?}; a GCN has {:?}, …", tensor_name(0))));
+        }
+        let widths = widths_of(&layers)?;
+        let mut parameters = try_with_capacity(Self::count_parameters(&widths)?)?;
+        for (l, tensor) in layers.iter().enumerate() {
+            let (fan_in, fan_out) = (widths[l], widths[l + 1]);
+            let start = parameters.len();
+            parameters.extend(try_filled(fan_in * fan_out, 0f32)?);
+            for (at, bytes) in tensor.data().chunks_exact(4).enumerate() {
+                let value = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                if !value.is_finite() {
+                    return Err(Error::BadFormat(format!("{}[{at}] = {value} is not finite", tensor_name(l))));
+                }
+                parameters[start + at % fan_in * fan_out + at / fan_in] = value;
+            }
+        }
+        let mut model = Self::from_parts(&widths, parameters, 0.0)?;
+        model.set_lambda(lambda)?;
+        Ok(model)
+    }
+}
+
+/// The widths between which the layers stand, or what does not fit.
+fn widths_of(layers: &[TensorView<'_>]) -> Result<Vec<usize>> {
+    let mut widths: Vec<usize> = Vec::new();
+    for (l, tensor) in layers.iter().enumerate() {
+        let name = tensor_name(l);
+        let &[fan_out, fan_in] = tensor.shape() else {
+            return Err(Error::BadFormat(format!("{name} has shape {:?}, not [fan_out, fan_in]", tensor.shape())));
+        };
+        if tensor.dtype() != Dtype::F32 {
+            return Err(Error::BadFormat(format!("{name} holds {:?}, not F32", tensor.dtype())));
+        }
+        match widths.last() {
+            None => widths.push(fan_in),
+            Some(&width) if width != fan_in => {
+                let text = format!("{name} takes {fan_in} inputs, but the layer below gives {width}");
+                return Err(Error::BadFormat(text));
+            }
+            _ => {}
+        }
+        widths.push(fan_out);
+    }
+    if widths.is_empty() {
+        return Err(Error::BadFormat(format!("there is no tensor {:?}", tensor_name(0))));
+    }
+    Ok(widths)
+}
