@@ -14,6 +14,7 @@
 //! | `capi` | the C interface |
 
 pub mod error;
+pub mod estimator;
 pub mod file;
 pub mod graph;
 pub mod kernel;

@@ -1,0 +1,184 @@
+//! Gradient estimators: from a batch to a gradient, each with the property it declares.
+
+use crate::error::{Error, Result, try_copied};
+use crate::graph::{Graph, Split};
+use crate::model::{Model, Workspace};
+use crate::sample::{Distribution, Draws, Layer};
+
+/// The mean over draws is the true gradient.
+pub const UNBIASED: u32 = 1;
+/// The estimate converges to the batch's gradient as the sample sizes grow.
+pub const CONSISTENT: u32 = 2;
+/// The estimate is the true gradient.
+pub const EXACT: u32 = 4;
+
+/// Estimates the gradient of a model on a graph.
+pub struct Estimator {
+    kind: Kind,
+    seed: u64,
+    /// Gradients since the seed was set: with the seed and the layer, the key of the draws.
+    step: u64,
+    workspace: Box<Workspace>,
+}
+
+enum Kind {
+    /// All training nodes, nothing drawn.
+    Full,
+    /// A batch, and all of its neighbourhood.
+    Unbiased,
+    /// A batch, and few nodes drawn at each layer's input.
+    Consistent {
+        /// Draws at the input of each layer; 0 = exact.
+        sizes: Vec<usize>,
+        distribution: Distribution,
+        /// The caller's own draws, layer by layer.
+        draws: Vec<Option<Vec<i32>>>,
+    },
+}
+
+impl Estimator {
+    fn new(kind: Kind) -> Self {
+        Estimator { kind, seed: 0, step: 0, workspace: Box::default() }
+    }
+
+    /// The exact gradient over all training nodes.
+    pub fn full() -> Self {
+        Self::new(Kind::Full)
+    }
+
+    /// The exact gradient of a batch.
+    pub fn unbiased() -> Self {
+        Self::new(Kind::Unbiased)
+    }
+
+    /// The gradient of a batch with `sizes[l]` nodes drawn at the input of layer l; 0 draws none and is exact.
+    pub fn consistent(sizes: &[usize]) -> Result<Self> {
+        if sizes.is_empty() {
+            return Err(Error::InvalidArgument("num_layers = 0".to_string()));
+        }
+        Ok(Self::new(Kind::Consistent {
+            sizes: try_copied(sizes)?,
+            distribution: Distribution::Uniform,
+            draws: vec![None; sizes.len()],
+        }))
+    }
+
+    /// Starts the draws anew under another seed.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+        self.step = 0;
+    }
+
+    /// Sets the distribution of all layers' draws.
+    pub fn set_distribution(&mut self, value: Distribution) -> Result<()> {
+        match &mut self.kind {
+            Kind::Consistent { distribution, .. } => *distribution = value,
+            kind => return Err(kind.draws_nothing()),
+        }
+        Ok(())
+    }
+
+    /// Pins the draws at the input of `layer`; an empty list takes them back.
+    pub fn set_draws(&mut self, layer: usize, nodes: &[i32]) -> Result<()> {
+        let draws = match &mut self.kind {
+            Kind::Consistent { draws, .. } => draws,
+            kind => return Err(kind.draws_nothing()),
+        };
+        if layer >= draws.len() {
+            let text = format!("layer = {layer}, but the estimator samples {} layers", draws.len());
+            return Err(Error::InvalidArgument(text));
+        }
+        if let Some(at) = nodes.iter().position(|&v| v < 0) {
+            return Err(Error::entry("nodes", at, nodes[at], "is negative"));
+        }
+        draws[layer] = if nodes.is_empty() { None } else { Some(try_copied(nodes)?) };
+        Ok(())
+    }
+
+    /// The property bits. Pinned draws are whatever the caller makes them, so nothing is claimed of them.
+    pub fn property(&self) -> u32 {
+        match &self.kind {
+            Kind::Full => UNBIASED | CONSISTENT | EXACT,
+            Kind::Unbiased => UNBIASED,
+            Kind::Consistent { draws, .. } if draws.iter().any(Option::is_some) => 0,
+            Kind::Consistent { sizes, .. } if sizes.iter().all(|&t| t == 0) => UNBIASED,
+            Kind::Consistent { .. } => CONSISTENT,
+        }
+    }
+
+    /// Loss and gradient at the model's parameters, over `batch` (`None`: all training nodes).
+    ///
+    /// The gradient stays in this estimator's buffer until the next call. Cost: degrees of the rows touched times
+    /// widths; the number of nodes enters only the first call, which makes room.
+    pub fn gradient(&mut self, model: &Model, graph: &Graph, batch: Option<&[i32]>) -> Result<(f64, &[f32])> {
+        model.check_features(graph)?;
+        model.check_classes(graph)?;
+        let labels = graph.labels()?;
+        let Workspace { chain, sampler, .. } = &mut *self.workspace;
+        let top = match batch {
+            None => graph.labelled_split(Split::Train)?,
+            Some(_) if matches!(self.kind, Kind::Full) => {
+                return Err(Error::InvalidArgument("batch: the full estimator takes none".to_string()));
+            }
+            Some([]) => return Err(Error::InvalidArgument("batch is empty".to_string())),
+            Some(nodes) => {
+                graph.check_nodes(nodes, "batch")?;
+                if let Some(at) = nodes.iter().position(|&v| labels[v as usize] < 0) {
+                    return Err(Error::entry("batch", at, nodes[at], "has no label"));
+                }
+                sampler.check_distinct(graph.num_nodes(), nodes, "batch")?;
+                nodes
+            }
+        };
+        self.kind.check(model, graph)?;
+        let draws = Draws { distribution: self.kind.distribution(), seed: self.seed, step: self.step };
+        chain.cut(graph, top, model.num_layers(), |l| self.kind.layer(l), &draws, sampler)?;
+        let of_top = top.iter().map(|&v| labels[v as usize]);
+        let result = self.workspace.loss_and_gradient(model, graph, &*model.threads()?, of_top)?;
+        self.step += 1;
+        Ok(result)
+    }
+}
+
+impl Kind {
+    fn draws_nothing(&self) -> Error {
+        let name = if matches!(self, Kind::Full) { "full" } else { "unbiased" };
+        Error::Unsupported(format!("the {name} estimator draws no nodes"))
+    }
+
+    /// Checks that sample sizes, weights and draws fit the model and the graph.
+    fn check(&self, model: &Model, graph: &Graph) -> Result<()> {
+        let Kind::Consistent { sizes, distribution, draws } = self else {
+            return Ok(());
+        };
+        if sizes.len() != model.num_layers() {
+            let text = format!("{} sample sizes for a model of {} layers", sizes.len(), model.num_layers());
+            return Err(Error::ShapeMismatch(text));
+        }
+        distribution.check(graph)?;
+        for (l, nodes) in draws.iter().enumerate() {
+            let nodes = nodes.as_deref().unwrap_or_default();
+            graph.check_nodes(nodes, "").map_err(|e| Error::InvalidArgument(format!("draws[{l}]{e}")))?;
+        }
+        Ok(())
+    }
+
+    fn distribution(&self) -> &Distribution {
+        match self {
+            Kind::Consistent { distribution, .. } => distribution,
+            _ => &Distribution::Uniform,
+        }
+    }
+
+    /// How the input of layer `l` is chosen.
+    fn layer(&self, l: usize) -> Layer<'_> {
+        match self {
+            Kind::Consistent { sizes, draws, .. } => match &draws[l] {
+                Some(nodes) => Layer::Given(nodes),
+                None if sizes[l] > 0 => Layer::Draw(sizes[l]),
+                None => Layer::Exact,
+            },
+            _ => Layer::Exact,
+        }
+    }
+}
