@@ -13,6 +13,7 @@
 //! | `estimator` | full, unbiased, consistent: from a batch to a gradient |
 //! | `capi` | the C interface |
 
+pub mod capi;
 pub mod error;
 pub mod estimator;
 pub mod file;

@@ -1,0 +1,857 @@
+/**
+ * @file plimsoll.h
+ *
+ * Plimsoll: graph neural networks inside a C or C++ program.
+ *
+ * A graph (plim_graph) holds edges, features, labels and a split. A model (plim_model) is a graph
+ * convolutional network of any depth. An estimator (plim_estimator) turns a batch of nodes into a
+ * gradient of the model's parameters: exactly, from the batch and its whole neighbourhood, or from
+ * a few sampled nodes per layer.
+ *
+ *     #include <plimsoll.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void) {
+ *         const int32_t from[] = {0, 1, 2}, to[] = {1, 2, 3};
+ *         const float features[] = {1, 0, 1, 0, 0, 1, 0, 1};
+ *         const size_t widths[] = {2, 8, 2};
+ *         float p[4 * 2];
+ *         plim_graph *graph = NULL;
+ *         plim_model *model = NULL;
+ *         plim_status s = plim_graph_from_edges(4, 3, from, to, NULL, &graph);
+ *         if (!s) s = plim_graph_set_features(graph, 2, features);
+ *         if (!s) s = plim_model_gcn(widths, 3, 0, &model);
+ *         if (!s) s = plim_model_predict(model, graph, NULL, 0, p, 8);
+ *         if (s) fprintf(stderr, "%s: %s\n", plim_status_name(s), plim_last_error());
+ *         plim_model_free(model);
+ *         plim_graph_free(graph);
+ *         return s != PLIM_OK;
+ *     }
+ *
+ * Errors. A call that can fail returns a plim_status: PLIM_OK (0) or a PLIM_ERROR_ number.
+ * plim_last_error() then says, for the calling thread, which argument, which index and which value:
+ * "targets[3] = 9 is outside [0, 5)". Out-parameters stay untouched on failure. The library neither
+ * prints nor aborts.
+ *
+ * Ownership. A call with a last parameter `plim_x **out` makes a handle; plim_x_free() ends it, and
+ * ignores NULL. Arrays are borrowed for the call and copied. Results go to the caller's buffer: a
+ * `capacity` counts elements, not bytes, and one that is too small is PLIM_ERROR_BUFFER_TOO_SMALL.
+ * A handle that was freed, is of another kind, or never was one is PLIM_ERROR_INVALID_HANDLE, and a
+ * getter answers 0 for it.
+ *
+ * NULL. Where NULL means "all", it goes with count 0, and a non-NULL pointer with count 0 is an
+ * empty list. Elsewhere (NULL, 0) is an empty array, and (NULL, n) is PLIM_ERROR_NULL_POINTER.
+ *
+ * Threads. Any number of threads may use a handle through `const plim_x *` at once. A call that
+ * takes `plim_x *` needs the handle to itself: PLIM_ERROR_BUSY says that another thread has it.
+ * Freeing a handle that another thread uses is safe; its memory goes when that call returns.
+ *
+ * Determinism. The same seeds, build and plim_isa() give the same bits, for any number of threads.
+ *
+ * Types. Node ids are int32_t, offsets int64_t, counts size_t, data float (row-major). All numbers
+ * that a constant names are stable.
+ */
+
+#ifndef PLIMSOLL_H
+#define PLIMSOLL_H
+
+/* Made by cbindgen from src/capi; `make header` rewrites it. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLIM_VERSION_MAJOR 0
+#define PLIM_VERSION_MINOR 1
+#define PLIM_VERSION_PATCH 0
+#define PLIM_VERSION "0.1.0"
+
+/**
+ * Split of the nodes to learn from.
+ */
+#define PLIM_SPLIT_TRAIN 0
+
+/**
+ * Split of the nodes to choose the best epoch by.
+ */
+#define PLIM_SPLIT_VAL 1
+
+/**
+ * Split of the nodes to report accuracy on.
+ */
+#define PLIM_SPLIT_TEST 2
+
+/**
+ * Â = D^-1/2 (A + I) D^-1/2, D the row sums of A + I. The default.
+ */
+#define PLIM_NORMALIZATION_SYMMETRIC 0
+
+/**
+ * Â = D^-1 (A + I).
+ */
+#define PLIM_NORMALIZATION_ROW 1
+
+/**
+ * Â = A exactly as it is; no I is added.
+ */
+#define PLIM_NORMALIZATION_NONE 2
+
+/**
+ * Draw from all nodes alike. The default.
+ */
+#define PLIM_DISTRIBUTION_UNIFORM 0
+
+/**
+ * Draw from all nodes in proportion to ‖Â(:,u)‖².
+ */
+#define PLIM_DISTRIBUTION_IMPORTANCE 1
+
+/**
+ * Draw alike from S, the nodes that the rows above are linked to.
+ */
+#define PLIM_DISTRIBUTION_NEIGHBORS 2
+
+/**
+ * Draw from S in proportion to ‖Â(rows above, u)‖².
+ */
+#define PLIM_DISTRIBUTION_LADIES 3
+
+/**
+ * The mean over batches is the gradient over all training nodes.
+ */
+#define PLIM_PROPERTY_UNBIASED 1
+
+/**
+ * The estimate converges to the batch's exact gradient as the sample sizes grow.
+ */
+#define PLIM_PROPERTY_CONSISTENT 2
+
+/**
+ * The estimate is the gradient over all training nodes.
+ */
+#define PLIM_PROPERTY_EXACT 4
+
+/**
+ * Estimates gradients of a model on a graph. Release it with plim_estimator_free().
+ */
+typedef struct plim_estimator plim_estimator;
+
+/**
+ * An attributed graph: adjacency, features, labels and splits. Release it with plim_graph_free().
+ */
+typedef struct plim_graph plim_graph;
+
+/**
+ * A graph convolutional network and its parameters. Release it with plim_model_free().
+ */
+typedef struct plim_model plim_model;
+
+/**
+ * What a call answers: PLIM_OK or one of PLIM_ERROR_…. The numbers never change.
+ */
+typedef int32_t plim_status;
+
+/**
+ * Success.
+ */
+#define PLIM_OK 0
+
+/**
+ * A required pointer is NULL.
+ */
+#define PLIM_ERROR_NULL_POINTER 1
+
+/**
+ * An argument is outside its range; the message names it, its index and its value.
+ */
+#define PLIM_ERROR_INVALID_ARGUMENT 2
+
+/**
+ * Two arguments do not fit each other: widths and features, sample sizes and layers.
+ */
+#define PLIM_ERROR_SHAPE_MISMATCH 3
+
+/**
+ * The graph lacks features, labels or a split.
+ */
+#define PLIM_ERROR_MISSING_DATA 4
+
+/**
+ * The caller's buffer is too small; the message says how many elements are needed.
+ */
+#define PLIM_ERROR_BUFFER_TOO_SMALL 5
+
+/**
+ * The operating system refused to read or write a file.
+ */
+#define PLIM_ERROR_IO 6
+
+/**
+ * A file is not what its format says.
+ */
+#define PLIM_ERROR_BAD_FORMAT 7
+
+/**
+ * Memory for the result could not be had.
+ */
+#define PLIM_ERROR_OUT_OF_MEMORY 8
+
+/**
+ * A loss, a gradient or an output is not finite.
+ */
+#define PLIM_ERROR_DIVERGED 9
+
+/**
+ * A callback asked to stop.
+ */
+#define PLIM_ERROR_CANCELLED 10
+
+/**
+ * An internal error in an earlier call left this handle in an unknown state; only freeing it is left.
+ */
+#define PLIM_ERROR_POISONED 11
+
+/**
+ * This object cannot do that.
+ */
+#define PLIM_ERROR_UNSUPPORTED 12
+
+/**
+ * A handle is freed, foreign or of another type.
+ */
+#define PLIM_ERROR_INVALID_HANDLE 13
+
+/**
+ * Another thread is changing the object, or using what this call would change.
+ */
+#define PLIM_ERROR_BUSY 14
+
+/**
+ * A bug in this library, caught before it could harm the program.
+ */
+#define PLIM_ERROR_INTERNAL 255
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The library's version, "0.1.0". Static; never NULL.
+ */
+const char *plim_version(void);
+
+/**
+ * The instruction set in use: "avx512", "avx2", "neon" or "portable". Static; never NULL.
+ *
+ * It is chosen once per process. The environment variable PLIM_ISA may name a lower one, read at first use. Results
+ * have the same bits for the same instruction set, and agree to 1e-5 of a gradient's norm across them.
+ */
+const char *plim_isa(void);
+
+/**
+ * Why the last failed call on this thread failed: which argument, which index, which value.
+ *
+ * Never NULL; "" before the first failure. A success leaves the text as it is. The pointer goes to a fixed buffer of
+ * the calling thread: it stays readable until the thread ends, and the next failure there overwrites the text.
+ */
+const char *plim_last_error(void);
+
+/**
+ * The name of a status, "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT. Static; never NULL.
+ *
+ * @param status  any number; one that is no status is "unknown status".
+ */
+const char *plim_status_name(plim_status status);
+
+/**
+ * Copies an undirected edge list into a new graph.
+ *
+ * (u, v) and (v, u) are one edge. Repeated edges merge: their weights add up, and an edge without weights stays 1. A
+ * self-loop counts once on the diagonal. The normalisation is PLIM_NORMALIZATION_SYMMETRIC.
+ *
+ * @param num_nodes  number of nodes, 1 .. INT32_MAX; ids are 0 .. num_nodes-1.
+ * @param num_edges  may be 0, and then the arrays may be NULL.
+ * @param sources    `num_edges` node ids; borrowed for the call only.
+ * @param targets    `num_edges` node ids; borrowed for the call only.
+ * @param weights    `num_edges` finite weights >= 0, or NULL for all ones.
+ * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT;
+ *         plim_last_error() names the entry: "targets[3] = 9 is outside [0, 5)".
+ */
+plim_status plim_graph_from_edges(size_t num_nodes,
+                                  size_t num_edges,
+                                  const int32_t *sources,
+                                  const int32_t *targets,
+                                  const float *weights,
+                                  plim_graph **out);
+
+/**
+ * Copies a matrix in compressed sparse rows into a new graph: A as given, directed or not.
+ *
+ * Row v lists the nodes that v aggregates from. Rows need not be sorted; repeated entries merge, as repeated edges do
+ * in plim_graph_from_edges(). The normalisation is PLIM_NORMALIZATION_SYMMETRIC, with row sums for D.
+ *
+ * @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
+ * @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
+ * @param indices    `indptr[num_nodes]` column ids; may be NULL if there are none.
+ * @param values     as many finite weights >= 0, or NULL for all ones.
+ * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT.
+ */
+plim_status plim_graph_from_csr(size_t num_nodes,
+                                const int64_t *indptr,
+                                const int32_t *indices,
+                                const float *values,
+                                plim_graph **out);
+
+/**
+ * Makes the paper's Mixture graph: three overlapping Gaussians in the plane, linked more often inside than across.
+ *
+ * 3 · `nodes_per_class` nodes in order of class, 2 features, labels 0, 1, 2. Each ordered pair is linked with
+ * probability 1e-3 inside a class and 2e-4 across, and the union is made symmetric. Of each class the first 40 %
+ * train, the next 20 % validate, the rest test. The paper's size is 2000. Time and memory grow with nodes and edges.
+ *
+ * @param nodes_per_class  at least 1.
+ * @param seed             the same seed gives the same graph.
+ * @param out              receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_graph_from_mixture(size_t nodes_per_class, uint64_t seed, plim_graph **out);
+
+/**
+ * Reads a graph from an .npz file, as NumPy's savez writes it or plim_graph_save() does.
+ *
+ * Keys: `num_nodes`; `edges` [m, 2] with `edge_weights` [m] if weighted and `self_loops` [k], or `adj_indptr`,
+ * `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
+ * `features_indices`, `features_data`; `labels` [n], -1 for none; `train`, `val`, `test`; `normalization`. All but
+ * the nodes and edges may be missing; other keys are ignored.
+ *
+ * @param path  a file name.
+ * @param out   receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_IO (it cannot be read), PLIM_ERROR_BAD_FORMAT (it is not such
+ *         a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_graph_load(const char *path, plim_graph **out);
+
+/**
+ * Writes the graph as an .npz file that plim_graph_load() and numpy.load() read.
+ *
+ * The features are written as they are now. The file appears whole or not at all: an older one of that name stays
+ * until the new one is complete.
+ *
+ * @param graph  the graph.
+ * @param path   a file name, ending in .npz by custom.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_IO.
+ */
+plim_status plim_graph_save(const plim_graph *graph, const char *path);
+
+/**
+ * Bounds the memory for ÂX, the aggregated features that an exact input layer reads.
+ *
+ * ÂX is computed once, when a gradient or a whole-graph prediction first needs it, and dropped when features or
+ * normalisation change. Where it would be larger than the bound, the rows that are needed are computed each time;
+ * results have the same bits.
+ *
+ * @param graph      the graph.
+ * @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_graph_set_cache(plim_graph *graph, size_t max_bytes);
+
+/**
+ * Ends a graph's handle.
+ *
+ * @param graph  the graph; NULL and handles that are not live are ignored.
+ */
+void plim_graph_free(plim_graph *graph);
+
+/**
+ * Copies dense features, replacing any the graph had.
+ *
+ * @param graph         the graph.
+ * @param num_features  columns, 1 .. INT32_MAX.
+ * @param row_major     `num_nodes × num_features` finite values, row after row.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ */
+plim_status plim_graph_set_features(plim_graph *graph, size_t num_features, const float *row_major);
+
+/**
+ * Copies features in compressed sparse rows, replacing any the graph had. Repeated entries add up.
+ *
+ * @param graph         the graph.
+ * @param num_features  columns, 1 .. INT32_MAX.
+ * @param indptr        `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
+ * @param indices       `indptr[num_nodes]` column ids; may be NULL if there are none.
+ * @param values        as many finite values; may be NULL if there are none.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ */
+plim_status plim_graph_set_sparse_features(plim_graph *graph,
+                                           size_t num_features,
+                                           const int64_t *indptr,
+                                           const int32_t *indices,
+                                           const float *values);
+
+/**
+ * Divides each row of the features by its sum; a row that sums to 0 stays as it is.
+ *
+ * @param graph  the graph.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (no features), PLIM_ERROR_INVALID_ARGUMENT (a
+ *         quotient is not finite; nothing changes), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_graph_normalize_features(plim_graph *graph);
+
+/**
+ * Copies class labels, replacing any the graph had.
+ *
+ * @param graph   the graph.
+ * @param labels  `num_nodes` class ids 0, 1, …; -1 for a node without a label.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ */
+plim_status plim_graph_set_labels(plim_graph *graph, const int32_t *labels);
+
+/**
+ * Copies the node list of a split, replacing the one the graph had.
+ *
+ * @param graph  the graph.
+ * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param nodes  `count` node ids, none twice; may be NULL if `count` is 0.
+ * @param count  0 empties the split.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ */
+plim_status plim_graph_set_split(plim_graph *graph, int32_t split, const int32_t *nodes, size_t count);
+
+/**
+ * Chooses how A becomes Â. Edges, features, labels and splits stay.
+ *
+ * @param graph          the graph.
+ * @param normalization  PLIM_NORMALIZATION_SYMMETRIC (default), PLIM_NORMALIZATION_ROW or PLIM_NORMALIZATION_NONE.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_graph_set_normalization(plim_graph *graph, int32_t normalization);
+
+/**
+ * Number of nodes.
+ *
+ * @param graph  the graph.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_graph_num_nodes(const plim_graph *graph);
+
+/**
+ * Number of edges: unique undirected ones, a self-loop being one; of a graph from CSR its non-zeros.
+ *
+ * @param graph  the graph.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_graph_num_edges(const plim_graph *graph);
+
+/**
+ * Number of features of a node.
+ *
+ * @param graph  the graph.
+ *
+ * @return the number; 0 without features, for NULL or a handle that is not live.
+ */
+size_t plim_graph_num_features(const plim_graph *graph);
+
+/**
+ * Number of classes: one more than the largest label.
+ *
+ * @param graph  the graph.
+ *
+ * @return the number; 0 without labels, for NULL or a handle that is not live.
+ */
+size_t plim_graph_num_classes(const plim_graph *graph);
+
+/**
+ * Number of nodes in a split.
+ *
+ * @param graph  the graph.
+ * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ *
+ * @return the number; 0 for another split, for NULL or a handle that is not live.
+ */
+size_t plim_graph_split_size(const plim_graph *graph, int32_t split);
+
+/**
+ * Copies the node list of a split.
+ *
+ * @param graph     the graph.
+ * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param dst       receives plim_graph_split_size() ids; untouched unless PLIM_OK is returned.
+ * @param capacity  ids that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_graph_copy_split(const plim_graph *graph, int32_t split, int32_t *dst, size_t capacity);
+
+/**
+ * Copies the labels, -1 for a node without one.
+ *
+ * @param graph     the graph.
+ * @param dst       receives plim_graph_num_nodes() labels; untouched unless PLIM_OK is returned.
+ * @param capacity  labels that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (no labels), PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_graph_copy_labels(const plim_graph *graph, int32_t *dst, size_t capacity);
+
+/**
+ * Makes a graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), no ReLU but a softmax after the last layer.
+ *
+ * {1433, 16, 7} is the 2-layer network for Cora. Parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)).
+ *
+ * @param widths      input width, hidden widths, output width; each 1 .. INT32_MAX.
+ * @param num_widths  at least 2.
+ * @param seed        the same seed gives the same parameters.
+ * @param out         receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_model_gcn(const size_t *widths, size_t num_widths, uint64_t seed, plim_model **out);
+
+/**
+ * Reads a model from a safetensors file, as plim_model_save() or PyTorch Geometric's GCN without biases writes it.
+ *
+ * @param path  a file name.
+ * @param out   receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_IO (it cannot be read), PLIM_ERROR_BAD_FORMAT (it is not such
+ *         a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_model_load(const char *path, plim_model **out);
+
+/**
+ * Writes the model as a safetensors file: tensors `convs.{l}.lin.weight` of shape [fan_out, fan_in], λ as metadata.
+ *
+ * The number of threads is not written. The file appears whole or not at all: an older one of that name stays until
+ * the new one is complete.
+ *
+ * @param model  the model.
+ * @param path   a file name, ending in .safetensors by custom.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_IO.
+ */
+plim_status plim_model_save(const plim_model *model, const char *path);
+
+/**
+ * Makes a model of its own with the same parameters, λ and number of threads.
+ *
+ * @param model  the model to copy.
+ * @param out    receives the copy; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_model_clone(const plim_model *model, plim_model **out);
+
+/**
+ * Ends a model's handle; its threads are joined.
+ *
+ * @param model  the model; NULL and handles that are not live are ignored.
+ */
+void plim_model_free(plim_model *model);
+
+/**
+ * Sets λ of the penalty λ/2 ‖W‖² over all layers. It enters gradients and their loss, not plim_model_evaluate().
+ *
+ * @param model   the model.
+ * @param lambda  finite and >= 0; 0 at first.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_model_set_regularization(plim_model *model, double lambda);
+
+/**
+ * Sets how many threads predictions, evaluations and gradients of this model use. Results do not depend on it.
+ *
+ * The threads are the model's own: started here, joined when it is freed, started anew in a child after fork().
+ *
+ * @param model    the model.
+ * @param threads  1 at first, which starts none; 0 for all cores; at most 1024.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY (the system starts no more threads).
+ */
+plim_status plim_model_set_threads(plim_model *model, size_t threads);
+
+/**
+ * Number of layers: one less than the widths.
+ *
+ * @param model  the model.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_model_num_layers(const plim_model *model);
+
+/**
+ * Number of parameters of all layers, which is also the length of a gradient.
+ *
+ * @param model  the model.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_model_num_parameters(const plim_model *model);
+
+/**
+ * Copies all parameters: W(0), W(1), …, each row-major fan_in × fan_out.
+ *
+ * @param model     the model.
+ * @param dst       receives plim_model_num_parameters() values; untouched unless PLIM_OK is returned.
+ * @param capacity  values that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_model_get_parameters(const plim_model *model, float *dst, size_t capacity);
+
+/**
+ * Replaces all parameters, in the order of plim_model_get_parameters().
+ *
+ * @param model  the model.
+ * @param src    `count` finite values.
+ * @param count  plim_model_num_parameters().
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count), PLIM_ERROR_INVALID_ARGUMENT (a
+ *         value is not finite), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY. On failure nothing changes.
+ */
+plim_status plim_model_set_parameters(plim_model *model, const float *src, size_t count);
+
+/**
+ * Copies the widths: input, hidden, output.
+ *
+ * @param model     the model.
+ * @param dst       receives plim_model_num_layers() + 1 widths; untouched unless PLIM_OK is returned.
+ * @param capacity  widths that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_model_copy_widths(const plim_model *model, size_t *dst, size_t capacity);
+
+/**
+ * Computes class probabilities, exactly: nothing is sampled.
+ *
+ * The graph may be another one than the model was trained on, if its features fit. A list reads only the list's own
+ * neighbourhood, and gives the same bits as the rows of a prediction for all. Many threads may predict on one model
+ * at once.
+ *
+ * @param model          the model.
+ * @param graph          a graph whose number of features is the model's input width.
+ * @param nodes          `num_nodes` node ids, repeats allowed; NULL with 0 for all nodes.
+ * @param num_nodes      length of the list.
+ * @param probabilities  receives a row per node, as many columns as the model's last width, row-major; untouched
+ *                       unless PLIM_OK is returned.
+ * @param capacity       values that `probabilities` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a node id), PLIM_ERROR_SHAPE_MISMATCH,
+ *         PLIM_ERROR_MISSING_DATA (no features), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (an output is not
+ *         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_model_predict(const plim_model *model,
+                               const plim_graph *graph,
+                               const int32_t *nodes,
+                               size_t num_nodes,
+                               float *probabilities,
+                               size_t capacity);
+
+/**
+ * Computes hidden representations H(layer+1), exactly: nothing is sampled.
+ *
+ * @param model      the model.
+ * @param graph      a graph whose number of features is the model's input width.
+ * @param nodes      `num_nodes` node ids, repeats allowed; NULL with 0 for all nodes.
+ * @param num_nodes  length of the list.
+ * @param layer      0 .. plim_model_num_layers()-1; the last layer gives what enters the softmax.
+ * @param dst        receives a row per node, as many columns as width `layer + 1`, row-major; untouched unless PLIM_OK
+ *                   is returned.
+ * @param capacity   values that `dst` has room for.
+ *
+ * @return as plim_model_predict(); PLIM_ERROR_INVALID_ARGUMENT also for `layer`.
+ */
+plim_status plim_model_embed(const plim_model *model,
+                             const plim_graph *graph,
+                             const int32_t *nodes,
+                             size_t num_nodes,
+                             size_t layer,
+                             float *dst,
+                             size_t capacity);
+
+/**
+ * Measures a model on a split, exactly: nothing is sampled.
+ *
+ * @param model     the model.
+ * @param graph     a graph with features, labels and that split.
+ * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param loss      receives the mean cross-entropy, without λ; may be NULL.
+ * @param accuracy  receives the share of nodes whose most probable class is their label; may be NULL.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split), PLIM_ERROR_SHAPE_MISMATCH,
+ *         PLIM_ERROR_MISSING_DATA (no features, no labels, an empty split, a node of it without a label),
+ *         PLIM_ERROR_DIVERGED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_model_evaluate(const plim_model *model,
+                                const plim_graph *graph,
+                                int32_t split,
+                                double *loss,
+                                double *accuracy);
+
+/**
+ * Makes the full estimator: the exact gradient over all training nodes. It takes no batch.
+ *
+ * @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ */
+plim_status plim_estimator_full(plim_estimator **out);
+
+/**
+ * Makes the unbiased estimator: the exact gradient of a batch, from its whole neighbourhood.
+ *
+ * @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ */
+plim_status plim_estimator_unbiased(plim_estimator **out);
+
+/**
+ * Makes a consistent estimator: the gradient of a batch from a few nodes drawn at each layer's input.
+ *
+ * For each gradient, t nodes are drawn afresh with replacement from a distribution P, and the columns u of Â that
+ * were drawn are weighted by 1 / (t·P(u)). The estimate is biased, and converges as the sample sizes grow.
+ *
+ * @param sample_sizes  draws at the input of each layer, input layer first; 0 for an exact layer.
+ * @param num_layers    the model's number of layers, at least 1.
+ * @param out           receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
+ *                      returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_estimator_consistent(const size_t *sample_sizes, size_t num_layers, plim_estimator **out);
+
+/**
+ * Ends an estimator's handle.
+ *
+ * @param estimator  the estimator; NULL and handles that are not live are ignored.
+ */
+void plim_estimator_free(plim_estimator *estimator);
+
+/**
+ * Starts the draws anew under a seed.
+ *
+ * Draws are keyed by the seed, the number of gradients since it was set, and the layer: the same seed gives the same
+ * sequence of gradients.
+ *
+ * @param estimator  the estimator.
+ * @param seed       0 at first.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_estimator_set_seed(plim_estimator *estimator, uint64_t seed);
+
+/**
+ * Chooses the distribution that nodes are drawn from, in place of an earlier choice or weights.
+ *
+ * Over all nodes the useful draws are those that hit a neighbour, so the sample size must grow with the graph; over S,
+ * the neighbours of the rows above, it need not.
+ *
+ * @param estimator     a consistent estimator.
+ * @param distribution  PLIM_DISTRIBUTION_UNIFORM (default), PLIM_DISTRIBUTION_IMPORTANCE,
+ *                      PLIM_DISTRIBUTION_NEIGHBORS or PLIM_DISTRIBUTION_LADIES.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
+ *         draws nothing), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_estimator_set_distribution(plim_estimator *estimator, int32_t distribution);
+
+/**
+ * Draws nodes in proportion to the caller's weights, in place of an earlier choice.
+ *
+ * @param estimator  a consistent estimator.
+ * @param weights    `num_nodes` finite weights > 0: a node that is never drawn would be missing for good.
+ * @param num_nodes  the graph's number of nodes, at least 1; checked when a gradient is asked for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
+ *         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_estimator_set_weights(plim_estimator *estimator, const double *weights, size_t num_nodes);
+
+/**
+ * Pins the draws at the input of a layer: the caller's own sampler. They stay until they are taken back.
+ *
+ * The sample size of that layer is then `count`; the columns' weights follow from the distribution as for draws of
+ * the library's own. An estimator with pinned draws declares no property.
+ *
+ * @param estimator  a consistent estimator.
+ * @param layer      0 for the input layer.
+ * @param nodes      `count` node ids, repeats count; ids beyond the graph are found when a gradient is asked for.
+ * @param count      0 takes the draws back; `nodes` may then be NULL.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
+ *         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_estimator_set_draws(plim_estimator *estimator, size_t layer, const int32_t *nodes, size_t count);
+
+/**
+ * What an estimator is: the bits PLIM_PROPERTY_UNBIASED, PLIM_PROPERTY_CONSISTENT and PLIM_PROPERTY_EXACT.
+ *
+ * @param estimator  the estimator.
+ *
+ * @return 7 for the full estimator, 1 for the unbiased one and for a consistent one that samples no layer, 2 for a
+ *         consistent one, 0 with pinned draws, for NULL or a handle that is not live.
+ */
+uint32_t plim_estimator_property(const plim_estimator *estimator);
+
+/**
+ * Estimates loss and gradient at the model's parameters.
+ *
+ * The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails leaves the sequence of draws
+ * where it was. After the first calls have made room, a call allocates nothing.
+ *
+ * @param estimator   the estimator.
+ * @param model       the model.
+ * @param graph       a graph with features that fit the model, labels and, for NULL as batch, training nodes.
+ * @param batch       `batch_size` labelled node ids, none twice; NULL with 0 for all training nodes, which is all that
+ *                    the full estimator takes.
+ * @param batch_size  length of the list.
+ * @param gradient    receives plim_model_num_parameters() values, in the order of plim_model_get_parameters();
+ *                    untouched unless PLIM_OK is returned.
+ * @param capacity    values that `gradient` has room for.
+ * @param loss        receives the objective as estimated; may be NULL. Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch or of pinned draws),
+ *         PLIM_ERROR_SHAPE_MISMATCH (widths, sample sizes or weights do not fit), PLIM_ERROR_MISSING_DATA,
+ *         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
+ *         PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_estimator_gradient(plim_estimator *estimator,
+                                    const plim_model *model,
+                                    const plim_graph *graph,
+                                    const int32_t *batch,
+                                    size_t batch_size,
+                                    float *gradient,
+                                    size_t capacity,
+                                    double *loss);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* PLIMSOLL_H */

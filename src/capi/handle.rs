@@ -1,0 +1,185 @@
+//! Which handles live. A handle is a slot and a generation dressed as a pointer: it is looked up, never followed, so a
+//! freed, foreign or mistyped one is an error and not undefined behaviour.
+
+use crate::error::{Error, Result};
+use std::any::Any;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("a handle holds a slot and a generation in 64 bits");
+
+/// Something that has handles.
+pub trait Object: Send + Sync + Sized + 'static {
+    /// Its C type, for messages.
+    const NAME: &'static str;
+    /// What getters tell of it; kept beside the object, so that they never wait for it.
+    type Facts: Copy + Default + Send + Sync;
+    /// The present facts.
+    fn facts(&self) -> Self::Facts;
+}
+
+/// An object that calls share. Readers are many, a writer is alone; nobody waits, the loser is told `Busy`.
+pub struct Shared<T: Object> {
+    facts: Mutex<T::Facts>,
+    object: RwLock<T>,
+}
+
+impl<T: Object> Shared<T> {
+    /// What getters tell.
+    pub fn facts(&self) -> T::Facts {
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For use that changes nothing.
+    pub fn read(&self) -> Result<RwLockReadGuard<'_, T>> {
+        self.object.try_read().map_err(refusal::<T, _>)
+    }
+
+    /// For use that changes the object.
+    pub fn write(&self) -> Result<Writing<'_, T>> {
+        let object = self.object.try_write().map_err(refusal::<T, _>)?;
+        Ok(Writing { facts: &self.facts, object })
+    }
+}
+
+fn refusal<T: Object, G>(error: TryLockError<G>) -> Error {
+    match error {
+        TryLockError::Poisoned(_) => {
+            Error::Poisoned(format!("an earlier internal error left this {} unusable; free it", T::NAME))
+        }
+        TryLockError::WouldBlock => Error::Busy(format!("another thread is using this {}", T::NAME)),
+    }
+}
+
+/// Exclusive use of an object; the facts are taken anew when it ends.
+pub struct Writing<'a, T: Object> {
+    facts: &'a Mutex<T::Facts>,
+    object: RwLockWriteGuard<'a, T>,
+}
+
+impl<T: Object> Deref for Writing<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.object
+    }
+}
+
+impl<T: Object> DerefMut for Writing<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.object
+    }
+}
+
+impl<T: Object> Drop for Writing<'_, T> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = self.object.facts();
+        }
+    }
+}
+
+/// A live object, whatever its type.
+trait Live: Any + Send + Sync {
+    fn name(&self) -> &'static str;
+}
+
+impl<T: Object> Live for Shared<T> {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+}
+
+/// All slots. A slot is used again after its object is gone, under the next generation.
+struct Table {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+}
+
+struct Slot {
+    generation: u64,
+    object: Option<Arc<dyn Live>>,
+}
+
+static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new() });
+
+// A handle: 16 bits that no address of a user program has, 24 of generation, 23 of slot, and a 1 that no aligned
+// pointer has.
+const MARK: u64 = 0x506c << 48;
+const GENERATION_BITS: u32 = 24;
+const SLOT_BITS: u32 = 23;
+
+fn encode(slot: usize, generation: u64) -> usize {
+    (MARK | generation << (SLOT_BITS + 1) | (slot as u64) << 1 | 1) as usize
+}
+
+fn decode(handle: usize) -> Option<(usize, u64)> {
+    let handle = handle as u64;
+    if handle & 0xffff << 48 != MARK || handle & 1 == 0 {
+        return None;
+    }
+    let slot = handle >> 1 & ((1 << SLOT_BITS) - 1);
+    let generation = handle >> (SLOT_BITS + 1) & ((1 << GENERATION_BITS) - 1);
+    Some((slot as usize, generation))
+}
+
+/// Gives `object` a handle.
+pub fn insert<T: Object>(object: T) -> Result<usize> {
+    let shared = Arc::new(Shared { facts: Mutex::new(object.facts()), object: RwLock::new(object) });
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let slot = match table.free.pop() {
+        Some(slot) => slot,
+        None => {
+            if table.slots.len() >> SLOT_BITS != 0 {
+                return Err(Error::OutOfMemory(format!("{} handles are in use", table.slots.len())));
+            }
+            table.slots.try_reserve(1)?;
+            table.slots.push(Slot { generation: 0, object: None });
+            // Room to note each slot as free, so that freeing never allocates.
+            let total = table.slots.len();
+            let noted = table.free.len();
+            table.free.try_reserve(total - noted)?;
+            total - 1
+        }
+    };
+    table.slots[slot].object = Some(shared);
+    Ok(encode(slot, table.slots[slot].generation))
+}
+
+/// The object behind a handle; `argument` is to blame if there is none.
+pub fn get<T: Object>(argument: &str, handle: usize) -> Result<Arc<Shared<T>>> {
+    let not_live = || Error::InvalidHandle(format!("{argument} = {handle:#x} is not a live {} handle", T::NAME));
+    let object = {
+        let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        let (slot, generation) = decode(handle).ok_or_else(not_live)?;
+        let slot = table.slots.get(slot).filter(|s| s.generation == generation).ok_or_else(not_live)?;
+        Arc::clone(slot.object.as_ref().ok_or_else(not_live)?)
+    };
+    let name = object.name();
+    let object: Arc<dyn Any + Send + Sync> = object;
+    object.downcast().map_err(|_| Error::InvalidHandle(format!("{argument} is a {name} handle, not a {} one", T::NAME)))
+}
+
+/// Ends a handle. The object goes when the last call that uses it returns. A handle that is not live is left alone.
+pub fn remove<T: Object>(handle: usize) {
+    if get::<T>("", handle).is_err() {
+        return;
+    }
+    let Some((slot, generation)) = decode(handle) else {
+        return;
+    };
+    let object = {
+        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+        if table.slots[slot].generation != generation {
+            return;
+        }
+        table.slots[slot].generation += 1;
+        // A slot whose generations are used up is never given out again.
+        if table.slots[slot].generation >> GENERATION_BITS == 0 {
+            table.free.push(slot);
+        }
+        table.slots[slot].object.take()
+    };
+    drop(object);
+}

@@ -1,0 +1,21 @@
+//! The C interface: one file per noun, thin. Each function borrows its arguments, calls safe code and gives the result.
+//!
+//! [`ptr`] is the only place that turns a raw pointer into a reference, [`guard`] the only one that catches panics,
+//! [`handle`] knows which handles live, [`status`] holds numbers and the text of the last error.
+#![allow(unsafe_code)]
+#![allow(non_camel_case_types)]
+// What a caller must promise stands in the header's words, parameter by parameter.
+#![allow(clippy::missing_safety_doc)]
+
+mod estimator;
+mod graph;
+mod guard;
+mod handle;
+mod model;
+mod ptr;
+mod status;
+
+pub use estimator::*;
+pub use graph::*;
+pub use model::*;
+pub use status::*;

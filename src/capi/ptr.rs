@@ -1,0 +1,170 @@
+//! The only module that turns a raw pointer into a reference. Each function names the argument it complains about.
+
+use super::handle::{self, Object, Shared};
+use crate::error::{Error, Result};
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A C type that stands for handles to an object.
+pub trait Opaque: Sized {
+    /// The object.
+    type Object: Object;
+}
+
+/// The object behind a handle.
+pub fn handle<C: Opaque>(name: &str, handle: *const C) -> Result<Arc<Shared<C::Object>>> {
+    if handle.is_null() {
+        return Err(null(name));
+    }
+    handle::get(name, handle.addr())
+}
+
+/// What a getter may know of a handle that need not be live.
+pub fn facts<C: Opaque>(handle: *const C) -> Option<<C::Object as Object>::Facts> {
+    handle::get::<C::Object>("", handle.addr()).ok().map(|shared| shared.facts())
+}
+
+/// Ends a handle; NULL and stale ones are left alone.
+pub fn free<C: Opaque>(handle: *mut C) {
+    handle::remove::<C::Object>(handle.addr());
+}
+
+fn null(name: &str) -> Error {
+    Error::NullPointer(format!("{name} is NULL"))
+}
+
+fn check<T>(name: &str, pointer: *const T, len: usize) -> Result<()> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    if !pointer.is_aligned() {
+        return Err(Error::InvalidArgument(format!("{name} = {pointer:p} is not aligned for its type")));
+    }
+    if len.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
+        return Err(Error::InvalidArgument(format!("{name} cannot have {len} elements")));
+    }
+    Ok(())
+}
+
+/// An array of `len` elements; NULL goes with 0.
+///
+/// # Safety
+/// A non-NULL `pointer` must be readable for `len` elements during `'a`.
+pub unsafe fn slice<'a, T>(name: &str, pointer: *const T, len: usize) -> Result<&'a [T]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    check(name, pointer, len)?;
+    // SAFETY: not NULL, aligned, of a possible size, and readable by the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
+}
+
+/// An array of `len` elements, or `None` for NULL.
+///
+/// # Safety
+/// As for [`slice`].
+pub unsafe fn optional_slice<'a, T>(name: &str, pointer: *const T, len: usize) -> Result<Option<&'a [T]>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise is passed on.
+    unsafe { slice(name, pointer, len) }.map(Some)
+}
+
+/// A list where NULL with 0 means "all": `None`; a non-NULL pointer with 0 is an empty list.
+///
+/// # Safety
+/// As for [`slice`].
+pub unsafe fn list_or_all<'a, T>(name: &str, pointer: *const T, len: usize) -> Result<Option<&'a [T]>> {
+    if pointer.is_null() && len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise is passed on.
+    unsafe { slice(name, pointer, len) }.map(Some)
+}
+
+/// A path from a C string.
+///
+/// # Safety
+/// A non-NULL `path` must be a string that ends with a zero byte, unchanged during `'a`.
+pub unsafe fn path<'a>(name: &str, path: *const c_char) -> Result<&'a Path> {
+    check(name, path, 0)?;
+    // SAFETY: not NULL, and a string by the caller's promise.
+    let text = unsafe { CStr::from_ptr(path) };
+    if text.is_empty() {
+        return Err(Error::InvalidArgument(format!("{name} is empty")));
+    }
+    Ok(Path::new(OsStr::from_bytes(text.to_bytes())))
+}
+
+/// A place for one result, written once, at the end.
+pub struct Out<T>(*mut T);
+
+/// A required place for a result.
+///
+/// # Safety
+/// A non-NULL `pointer` must be valid for one write until the call ends.
+pub unsafe fn out<T>(name: &str, pointer: *mut T) -> Result<Out<T>> {
+    check(name, pointer, 1)?;
+    Ok(Out(pointer))
+}
+
+/// A place for a result that the caller may not want.
+///
+/// # Safety
+/// As for [`out`].
+pub unsafe fn optional_out<T>(name: &str, pointer: *mut T) -> Result<Option<Out<T>>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise is passed on.
+    unsafe { out(name, pointer) }.map(Some)
+}
+
+impl<T> Out<T> {
+    /// Writes the result.
+    pub fn set(self, value: T) {
+        // SAFETY: not NULL, aligned, and valid for a write by the promise given to `out`.
+        unsafe { self.0.write(value) }
+    }
+}
+
+impl<C: Opaque> Out<*mut C> {
+    /// Gives a new object away under a handle.
+    pub fn give(self, object: C::Object) -> Result<()> {
+        self.set(std::ptr::without_provenance_mut(handle::insert(object)?));
+        Ok(())
+    }
+}
+
+/// A caller's buffer, written once, at the end.
+pub struct Buffer<T>(*mut T);
+
+/// A buffer of `capacity` elements for a result of `needed`.
+///
+/// # Safety
+/// A non-NULL `pointer` must be valid for writes of `capacity` elements until the call ends.
+pub unsafe fn buffer<T>(name: &str, pointer: *mut T, capacity: usize, needed: usize) -> Result<Buffer<T>> {
+    if pointer.is_null() && (capacity > 0 || needed > 0) {
+        return Err(null(name));
+    }
+    if capacity < needed {
+        return Err(Error::BufferTooSmall(format!("{name} holds {capacity} elements, {needed} are needed")));
+    }
+    if needed > 0 {
+        check(name, pointer, needed)?;
+    }
+    Ok(Buffer(pointer))
+}
+
+impl<T: Copy> Buffer<T> {
+    /// Writes the result: as many elements as were said to be needed.
+    pub fn put(self, values: &[T]) {
+        if !values.is_empty() {
+            // SAFETY: valid for that many writes by the promise given to `buffer`; `copy` allows any overlap.
+            unsafe { std::ptr::copy(values.as_ptr(), self.0, values.len()) }
+        }
+    }
+}
