@@ -139,43 +139,49 @@ impl Archive {
     }
 
     fn integers<T: TryFrom<i64> + Copy>(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<T>>> {
-        let Some(npy) = self.array(name)? else { return Ok(None) };
         let narrow = |value: i64| {
             T::try_from(value).map_err(|_| Error::BadFormat(format!("{name}: {value} does not fit 32 bits")))
         };
-        let layout = layout_of(name, &npy, dimensions)?;
-        let npy = match npy.try_data::<i32>() {
-            Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
-            Err(npy) => npy,
-        };
-        let npy = match npy.try_data::<i64>() {
-            Ok(data) => return collect(name, layout, data, narrow),
-            Err(npy) => npy,
-        };
-        let npy = match npy.try_data::<u8>() {
-            Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
-            Err(npy) => npy,
-        };
-        match npy.try_data::<i16>() {
-            Ok(data) => collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
-            Err(npy) => Err(wrong_type(name, &npy, "integers")),
-        }
+        self.array(name, dimensions, |npy, layout| {
+            let npy = match npy.try_data::<i32>() {
+                Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
+                Err(npy) => npy,
+            };
+            let npy = match npy.try_data::<i64>() {
+                Ok(data) => return collect(name, layout, data, narrow),
+                Err(npy) => npy,
+            };
+            let npy = match npy.try_data::<u8>() {
+                Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
+                Err(npy) => npy,
+            };
+            match npy.try_data::<i16>() {
+                Ok(data) => collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
+                Err(npy) => Err(wrong_type(name, &npy, "integers")),
+            }
+        })
     }
 
     fn reals(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<f32>>> {
-        let Some(npy) = self.array(name)? else { return Ok(None) };
-        let layout = layout_of(name, &npy, dimensions)?;
-        let npy = match npy.try_data::<f32>() {
-            Ok(data) => return collect(name, layout, data, Ok),
-            Err(npy) => npy,
-        };
-        match npy.try_data::<f64>() {
-            Ok(data) => collect(name, layout, data, |v| Ok(v as f32)),
-            Err(npy) => Err(wrong_type(name, &npy, "reals")),
-        }
+        self.array(name, dimensions, |npy, layout| {
+            let npy = match npy.try_data::<f32>() {
+                Ok(data) => return collect(name, layout, data, Ok),
+                Err(npy) => npy,
+            };
+            match npy.try_data::<f64>() {
+                Ok(data) => collect(name, layout, data, |v| Ok(v as f32)),
+                Err(npy) => Err(wrong_type(name, &npy, "reals")),
+            }
+        })
     }
 
-    fn array(&mut self, name: &str) -> Result<Option<NpyFile<impl Read + '_>>> {
+    /// Hands the array `name` to `read`, if it is there, and then looks that nothing of it is left over.
+    fn array<T>(
+        &mut self,
+        name: &str,
+        dimensions: usize,
+        read: impl FnOnce(NpyFile<&mut dyn Read>, Layout) -> Result<Array<T>>,
+    ) -> Result<Option<Array<T>>> {
         let mut entry = match self.zip.by_name(&format!("{name}.npy")) {
             Ok(entry) => entry,
             Err(ZipError::FileNotFound) => return Ok(None),
@@ -185,12 +191,18 @@ impl Archive {
         let mut start = Vec::new();
         let bad = |e: std::io::Error| Error::BadFormat(format!("{name}: {e}"));
         entry.by_ref().take(12).read_to_end(&mut start).map_err(bad)?;
-        let long = start.len() < 12 || (start[6] > 1 && (start[10] > 1 || start[11] > 0));
-        if long {
+        if start.len() < 12 || (start[6] > 1 && (start[10] > 1 || start[11] > 0)) {
             return Err(Error::BadFormat(format!("{name}: not an array of NumPy's")));
         }
-        let npy = NpyFile::new(std::io::Cursor::new(start).chain(BufReader::new(entry))).map_err(bad)?;
-        Ok(Some(npy))
+        let mut reader = std::io::Cursor::new(start).chain(BufReader::new(entry));
+        let npy = NpyFile::new(&mut reader as &mut dyn Read).map_err(bad)?;
+        let layout = layout_of(name, &npy, dimensions)?;
+        let array = read(npy, layout)?;
+        // At the end, and only there, the archive compares its checksum.
+        match reader.read(&mut [0]).map_err(bad)? {
+            0 => Ok(Some(array)),
+            _ => Err(Error::BadFormat(format!("{name} has more values than its shape says"))),
+        }
     }
 }
 
@@ -221,7 +233,7 @@ fn collect<S, T: Copy>(
     Layout { shape, by_columns }: Layout,
     values: impl Iterator<Item = std::io::Result<S>>,
     convert: impl Fn(S) -> Result<T>,
-) -> Result<Option<Array<T>>> {
+) -> Result<Array<T>> {
     let len = shape.iter().product();
     let mut data = Vec::new();
     for value in values.take(len) {
@@ -234,7 +246,7 @@ fn collect<S, T: Copy>(
         row_major.extend((0..len).map(|at| data[at % columns * rows + at / columns]));
         data = row_major;
     }
-    Ok(Some(Array { shape, data }))
+    Ok(Array { shape, data })
 }
 
 fn wrong_type<R: Read>(name: &str, npy: &NpyFile<R>, wanted: &str) -> Error {

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-/// Metadata that say what is in the file beside the tensors.
-const KIND: (&str, &str) = ("plimsoll.model", "gcn");
-const LAMBDA: &str = "plimsoll.lambda";
+/// The one metadata key of ours. Its value is JSON: the format's own map has no order, and the same model is to give
+/// the same bytes.
+const KEY: &str = "plimsoll";
 
 fn tensor_name(layer: usize) -> String {
     format!("convs.{layer}.lin.weight")
@@ -26,11 +26,8 @@ impl Model {
             view.map(|view| (tensor_name(l), view)).map_err(|e| Error::Internal(e.to_string()))
         });
         let views = views.collect::<Result<Vec<_>>>()?;
-        let metadata = HashMap::from([
-            (KIND.0.to_string(), KIND.1.to_string()),
-            (LAMBDA.to_string(), format!("{:?}", self.lambda)),
-            ("format".to_string(), "pt".to_string()),
-        ]);
+        let about = serde_json::json!({ "model": "gcn", "lambda": self.lambda }).to_string();
+        let metadata = HashMap::from([(KEY.to_string(), about)]);
         let file = safetensors::serialize(views, Some(metadata)).map_err(|e| Error::Internal(e.to_string()))?;
         file::write_atomically(path, |w| w.write_all(&file).map_err(|e| Error::Io(e.to_string())))
     }
@@ -55,13 +52,9 @@ impl Model {
         let bad = |e: safetensors::SafeTensorError| Error::BadFormat(format!("not a safetensors file: {e}"));
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(bad)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(bad)?;
-        let metadata = header.metadata().clone().unwrap_or_default();
-        if metadata.get(KIND.0).is_some_and(|kind| kind != KIND.1) {
-            return Err(Error::BadFormat(format!("the model is a {:?}, not a gcn", metadata[KIND.0])));
-        }
-        let lambda = match metadata.get(LAMBDA) {
+        let lambda = match header.metadata().as_ref().and_then(|metadata| metadata.get(KEY)) {
             None => 0.0,
-            Some(text) => text.parse().map_err(|_| Error::BadFormat(format!("{LAMBDA} is {text:?}")))?,
+            Some(about) => lambda_of(about)?,
         };
         let mut layers = Vec::new();
         while let Ok(tensor) = tensors.tensor(&tensor_name(layers.len())) {
@@ -88,6 +81,16 @@ impl Model {
         model.set_lambda(lambda)?;
         Ok(model)
     }
+}
+
+/// λ from the metadata, which must speak of a GCN.
+fn lambda_of(about: &str) -> Result<f64> {
+    let bad = || Error::BadFormat(format!("the metadata {KEY:?} are {about:?}"));
+    let about: serde_json::Value = serde_json::from_str(about).map_err(|_| bad())?;
+    if about["model"] != "gcn" {
+        return Err(bad());
+    }
+    about["lambda"].as_f64().ok_or_else(bad)
 }
 
 /// The widths between which the layers stand, or what does not fit.

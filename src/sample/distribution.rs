@@ -39,12 +39,15 @@ impl Distribution {
 
     /// The caller's weights. Each must be positive: a node that is never drawn would be missing however many are.
     pub fn from_weights(weights: &[f64]) -> Result<Self> {
+        if weights.is_empty() {
+            return Err(Error::InvalidArgument("num_nodes = 0: there are no weights".to_string()));
+        }
         if let Some(at) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
             return Err(Error::entry("weights", at, weights[at], "is not a finite weight > 0"));
         }
         let total: f64 = weights.iter().sum();
-        if weights.is_empty() || !total.is_finite() {
-            return Err(Error::InvalidArgument(format!("the {} weights sum to {total}", weights.len())));
+        if !total.is_finite() {
+            return Err(Error::InvalidArgument(format!("the weights sum to {total}")));
         }
         Ok(Distribution::Weights { weights: try_copied(weights)?, total })
     }
