@@ -69,3 +69,31 @@ fn temporary_name(path: &Path) -> PathBuf {
     name.push(format!(".{}.{count}.tmp", std::process::id()));
     path.with_file_name(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        write_atomically(&path, |w| w.write_all(b"old").map_err(|e| Error::Io(e.to_string()))).unwrap();
+        let failed = write_atomically(&path, |w| {
+            w.write_all(b"half of the n").map_err(|e| Error::Io(e.to_string()))?;
+            Err(Error::Io("disk full".to_string()))
+        });
+        assert_eq!(failed, Err(Error::Io(format!("{}: disk full", path.display()))));
+        assert_eq!(read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_file_and_a_folder_are_errors_that_name_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().join("none"), folder.path().to_path_buf()] {
+            let Err(Error::Io(text)) = read(&path) else { panic!("{} was read", path.display()) };
+            assert!(text.starts_with(&path.display().to_string()), "{text}");
+        }
+    }
+}

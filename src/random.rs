@@ -69,3 +69,61 @@ impl Stream {
         ((1.0 - self.unit()).ln() / (-p).ln_1p()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(step: u64) -> Stream {
+        Stream::new(1, Purpose::Draws, step, 0)
+    }
+
+    /// Asserts that the mean of `count` draws is within 5 standard errors of what it should be.
+    fn assert_mean(mean: f64, variance: f64, count: usize, mut draw: impl FnMut() -> f64) {
+        let found = (0..count).map(|_| draw()).sum::<f64>() / count as f64;
+        let error = (variance / count as f64).sqrt();
+        assert!((found - mean).abs() <= 5.0 * error, "the mean is {found}, not {mean} ± {error}");
+    }
+
+    #[test]
+    fn the_key_alone_decides_the_numbers() {
+        let words = |mut s: Stream| (0..10).map(|_| s.below(1 << 60)).collect::<Vec<_>>();
+        let key = |seed, purpose, step, layer| words(Stream::new(seed, purpose, step, layer));
+        let base = key(1, Purpose::Draws, 2, 3);
+        assert_eq!(base, key(1, Purpose::Draws, 2, 3));
+        for other in [
+            key(2, Purpose::Draws, 2, 3),
+            key(1, Purpose::Parameters, 2, 3),
+            key(1, Purpose::Draws, 3, 3),
+            key(1, Purpose::Draws, 2, 4),
+            key(1, Purpose::Draws, 3, 2),
+        ] {
+            assert!(base.iter().all(|word| !other.contains(word)));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_all_alike() {
+        let (n, draws) = (7, 70_000);
+        let mut counts = [0f64; 7];
+        let mut random = stream(0);
+        (0..draws).for_each(|_| counts[random.below(n) as usize] += 1.0);
+        let expected = f64::from(draws) / n as f64;
+        let chi_square: f64 = counts.iter().map(|c| (c - expected).powi(2) / expected).sum();
+        assert!(chi_square < 33.0, "χ² = {chi_square} with 6 degrees of freedom; P(> 33) is 1e-5");
+    }
+
+    #[test]
+    fn moments_are_those_of_the_distributions() {
+        let mut random = stream(1);
+        assert_mean(0.5, 1.0 / 12.0, 100_000, || random.unit());
+        assert_mean(0.0, 1.0, 100_000, || random.normal());
+        assert_mean(1.0, 2.0, 100_000, || random.normal().powi(2));
+        for (trials, p) in [(400, 0.06), (10, 0.5), (1_000_000_000, 0.3), (5, 1.0), (5, 0.0)] {
+            let (n, q) = (trials as f64, 1.0 - p);
+            assert_mean(n * p, n * p * q, 20_000, || random.binomial(trials, p) as f64);
+        }
+        let p = 0.002;
+        assert_mean((1.0 - p) / p, (1.0 - p) / (p * p), 100_000, || random.geometric(p) as f64);
+    }
+}

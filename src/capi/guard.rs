@@ -50,3 +50,43 @@ fn hush_panics() {
         }));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::status::{PLIM_ERROR_INTERNAL, PLIM_ERROR_INVALID_ARGUMENT, plim_last_error};
+    use super::*;
+    use std::ffi::CStr;
+
+    fn last_error() -> String {
+        // SAFETY: the text is a string in this thread's buffer.
+        unsafe { CStr::from_ptr(plim_last_error()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_a_status_and_a_text() {
+        assert_eq!(guard(|| panic!("index {} is wrong", 7)), PLIM_ERROR_INTERNAL);
+        assert!(last_error().ends_with("index 7 is wrong"), "{}", last_error());
+    }
+
+    #[test]
+    fn an_error_becomes_its_status_and_a_success_leaves_the_text() {
+        let error = Error::InvalidArgument("split = 9".to_string());
+        assert_eq!(guard(|| Err(error)), PLIM_ERROR_INVALID_ARGUMENT);
+        assert_eq!(guard(|| Ok(())), PLIM_OK);
+        assert_eq!(last_error(), "split = 9");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let error = Error::Io("é".repeat(2000));
+        guard(|| Err(error));
+        assert_eq!(last_error(), "é".repeat(511));
+    }
+
+    #[test]
+    fn a_getter_that_panics_answers_the_default() {
+        assert_eq!(getter(|| -> Option<usize> { panic!() }), 0);
+        assert_eq!(getter(|| Some(3usize)), 3);
+        assert_eq!(getter(|| None::<usize>), 0);
+    }
+}

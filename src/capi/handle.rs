@@ -183,3 +183,114 @@ pub fn remove<T: Object>(handle: usize) {
     };
     drop(object);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Number(u32);
+    struct Word;
+
+    impl Object for Number {
+        const NAME: &'static str = "number";
+        type Facts = u32;
+
+        fn facts(&self) -> u32 {
+            self.0
+        }
+    }
+
+    impl Object for Word {
+        const NAME: &'static str = "word";
+        type Facts = ();
+
+        fn facts(&self) {}
+    }
+
+    fn text<T>(result: Result<T>) -> String {
+        result.err().map(|e| e.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_handle_finds_its_object_and_no_other() {
+        let (one, two) = (insert(Number(1)).unwrap(), insert(Number(2)).unwrap());
+        assert_eq!(get::<Number>("n", one).unwrap().read().unwrap().0, 1);
+        assert_eq!(get::<Number>("n", two).unwrap().read().unwrap().0, 2);
+        remove::<Number>(one);
+        remove::<Number>(two);
+    }
+
+    #[test]
+    fn a_freed_handle_stays_dead_when_its_slot_is_used_again() {
+        let first = insert(Number(1)).unwrap();
+        remove::<Number>(first);
+        let others: Vec<_> = (0..100).map(|i| insert(Number(i)).unwrap()).collect();
+        assert!(matches!(get::<Number>("n", first), Err(Error::InvalidHandle(_))));
+        remove::<Number>(first); // once more: nothing happens
+        others.iter().for_each(|&h| assert!(get::<Number>("n", h).is_ok()));
+        others.into_iter().for_each(remove::<Number>);
+    }
+
+    #[test]
+    fn a_handle_of_another_type_or_from_elsewhere_is_refused_by_name() {
+        let word = insert(Word).unwrap();
+        assert_eq!(text(get::<Number>("n", word)), "n is a word handle, not a number one");
+        remove::<Number>(word);
+        assert!(get::<Word>("w", word).is_ok(), "freeing as another type must do nothing");
+        let local = 0u64;
+        for foreign in [0, 1, 0xdead_beef, usize::MAX, word ^ 1, word + (1 << 40), (&raw const local).addr()] {
+            assert!(matches!(get::<Word>("w", foreign), Err(Error::InvalidHandle(_))), "{foreign:#x}");
+        }
+        remove::<Word>(word);
+    }
+
+    #[test]
+    fn readers_share_and_a_writer_is_alone() {
+        let handle = insert(Number(1)).unwrap();
+        let number = get::<Number>("n", handle).unwrap();
+        {
+            let (_first, _second) = (number.read().unwrap(), number.read().unwrap());
+            assert!(matches!(number.write(), Err(Error::Busy(_))));
+        }
+        {
+            let mut writing = number.write().unwrap();
+            writing.0 = 5;
+            assert!(matches!(number.read(), Err(Error::Busy(_))));
+            assert_eq!(number.facts(), 1, "a getter never waits: it tells what was before");
+        }
+        assert_eq!(number.facts(), 5);
+        remove::<Number>(handle);
+        assert_eq!(number.read().unwrap().0, 5, "an object lives until its last user is done");
+    }
+
+    #[test]
+    fn a_panic_while_changing_an_object_poisons_it_and_it_can_still_be_freed() {
+        let handle = insert(Number(1)).unwrap();
+        let body = || -> Result<()> {
+            let number = get::<Number>("n", handle)?;
+            let _writing = number.write()?;
+            panic!("half done");
+        };
+        assert_eq!(super::super::guard::guard(body), super::super::status::PLIM_ERROR_INTERNAL);
+        let number = get::<Number>("n", handle).unwrap();
+        assert!(matches!(number.read(), Err(Error::Poisoned(_))));
+        assert!(matches!(number.write(), Err(Error::Poisoned(_))));
+        assert_eq!(number.facts(), 1);
+        remove::<Number>(handle);
+        assert!(get::<Number>("n", handle).is_err());
+    }
+
+    #[test]
+    fn a_slot_whose_generations_are_used_up_is_retired() {
+        let handle = insert(Number(1)).unwrap();
+        let (slot, _) = decode(handle).unwrap();
+        let last = (1 << GENERATION_BITS) - 1;
+        TABLE.write().unwrap().slots[slot].generation = last;
+        let handle = encode(slot, last);
+        assert!(get::<Number>("n", handle).is_ok());
+        remove::<Number>(handle);
+        let others: Vec<_> = (0..100).map(|i| insert(Number(i)).unwrap()).collect();
+        assert!(others.iter().all(|&h| decode(h).unwrap().0 != slot));
+        others.into_iter().for_each(remove::<Number>);
+    }
+}
