@@ -1,0 +1,147 @@
+# make            the library: target/release/libplimsoll.so and libplimsoll.a
+# make example    compiles examples/c/own_graph.c against it and runs it
+# make test       every test there is; each test-… below also runs by itself
+# make lint       formatting and clippy
+# make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
+# make clean      removes target/, the only place that anything is built in
+#
+# PLIMSOLL_DATA, the directory of the data sets, is handed on to the tests.
+
+CARGO   ?= cargo
+PYTHON  ?= python3
+TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
+LIBDIR  := $(TARGET)/release
+LIB     := $(LIBDIR)/libplimsoll.so
+BUILT   := $(TARGET)/ctest
+VENV    := $(TARGET)/venv
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Werror
+LINK     := -L$(LIBDIR) -Wl,-rpath,$(LIBDIR) -lplimsoll -lpthread -lm
+
+C_TESTS   := $(patsubst tests/c/%.c,$(BUILT)/c/%,$(wildcard tests/c/*.c))
+CPP_NAMES := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*.cpp))
+CPP_TESTS := $(CPP_NAMES:%=$(BUILT)/c++11/%) $(CPP_NAMES:%=$(BUILT)/c++17/%)
+EXAMPLES  := $(patsubst examples/c/%.c,$(BUILT)/examples/%,$(wildcard examples/c/*.c))
+PY_TESTS  := $(wildcard tests/python/*.py)
+
+ifdef PLIMSOLL_DATA
+export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
+endif
+
+.PHONY: build example test test-rust test-header test-c test-cpp test-isa test-examples test-python test-valgrind \
+        lint header clean
+.NOTPARALLEL:
+
+build:
+	$(CARGO) build --release
+	@ln -sf libplimsoll.so $(LIB).0
+
+example: $(BUILT)/examples/own_graph
+	cd $(BUILT) && $<
+
+test: test-rust test-header test-c test-cpp test-isa test-examples test-python test-valgrind
+	@echo "make test: all passed"
+
+# Optimised, because the statistical tests draw many gradients.
+test-rust:
+	$(CARGO) test --release
+
+# The header alone, twice, in every dialect.
+test-header:
+	@for std in c99 c11; do \
+	  printf '#include <plimsoll.h>\n#include <plimsoll.h>\n' | \
+	    $(CC) -std=$$std $(WARNINGS) -Wstrict-prototypes -Iinclude -fsyntax-only -x c - || exit 1; \
+	  echo "plimsoll.h compiles as $$std"; \
+	done
+	@for std in c++11 c++14 c++17 c++20; do \
+	  printf '#include <plimsoll.h>\n#include <plimsoll.h>\n' | \
+	    $(CXX) -std=$$std $(WARNINGS) -Iinclude -fsyntax-only -x c++ - || exit 1; \
+	  echo "plimsoll.h compiles as $$std"; \
+	done
+
+$(BUILT)/c/%: tests/c/%.c $(wildcard tests/c/*.h) include/plimsoll.h | build
+	@mkdir -p $(@D)
+	$(CC) -std=c99 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
+
+$(BUILT)/c++11/%: tests/cpp/%.cpp $(wildcard tests/cpp/*.hpp tests/c/*.h) include/plimsoll.h | build
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
+
+$(BUILT)/c++17/%: tests/cpp/%.cpp $(wildcard tests/cpp/*.hpp tests/c/*.h) include/plimsoll.h | build
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
+
+$(BUILT)/examples/%: examples/c/%.c include/plimsoll.h | build
+	@mkdir -p $(@D)
+	$(CC) -std=c99 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
+
+# $(call run,command in front,programs): runs them all, then fails if one did. What they write lands in target/.
+run = @mkdir -p $(BUILT)/run && cd $(BUILT)/run && failed= TMPDIR=$(BUILT)/run && export TMPDIR; \
+	for program in $(2); do \
+	  echo "$(1) $${program\#$(BUILT)/}"; \
+	  $(1) "$$program" || { echo "FAILED with $$?: $$program" >&2; failed=1; }; \
+	done; test -z "$$failed"
+
+test-c: $(C_TESTS)
+	$(call run,,$(C_TESTS))
+
+test-cpp: $(CPP_TESTS)
+	$(call run,,$(CPP_TESTS))
+
+# The same programs with the kernels that every machine has.
+test-isa: $(C_TESTS)
+	$(call run,env PLIM_ISA=portable,$(C_TESTS))
+
+# CMake and CTest of this machine, or else those of PyPI.
+CMAKE := $(shell command -v cmake 2>/dev/null)
+ifeq ($(CMAKE),)
+CMAKE := $(VENV)/bin/cmake
+NEEDS_CMAKE := $(VENV)/cmake.installed
+endif
+
+test-examples: build $(NEEDS_CMAKE)
+	$(CMAKE) -S examples -B $(TARGET)/examples -DPLIMSOLL_ROOT=$(LIBDIR)
+	$(CMAKE) --build $(TARGET)/examples
+	cd $(TARGET)/examples && $(dir $(CMAKE))ctest --output-on-failure --no-tests=error
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/cmake.installed: tests/requirements-cmake.txt | $(VENV)/bin/pip
+	$(VENV)/bin/pip install --quiet -r $<
+	@touch $@
+
+$(VENV)/python.installed: tests/requirements.txt | $(VENV)/bin/pip
+	$(VENV)/bin/pip install --quiet -r $<
+	@touch $@
+
+test-python: export PLIMSOLL_LIB := $(LIB)
+test-python: export PYTHONDONTWRITEBYTECODE := 1
+test-python: build $(if $(PY_TESTS),$(VENV)/python.installed)
+	$(call run,$(VENV)/bin/python,$(abspath $(PY_TESTS)))
+
+# Memory errors and definite leaks. Valgrind 3.19 does not know AVX-512, so the library steps down to AVX2; the programs
+# see PLIM_VALGRIND and repeat things less often.
+VALGRIND := $(shell command -v valgrind 2>/dev/null)
+ifneq ($(VALGRIND),)
+AVX512   := $(shell grep -qs avx512f /proc/cpuinfo && echo yes)
+MEMCHECK := env PLIM_VALGRIND=1 $(if $(AVX512),PLIM_ISA=avx2) $(VALGRIND) --quiet --error-exitcode=99 \
+            --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+CHECKED  := $(C_TESTS) $(CPP_NAMES:%=$(BUILT)/c++17/%) $(EXAMPLES)
+test-valgrind: $(CHECKED)
+	$(call run,$(MEMCHECK),$(CHECKED))
+else
+test-valgrind:
+	@printf '\n*** NOT CHECKED: valgrind is not installed, memory errors and leaks go unseen ***\n\n' >&2
+endif
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --all-targets -- -D warnings
+
+header:
+	PLIM_BLESS=1 $(CARGO) test --release --test header
+	PLIM_BLESS=1 $(CARGO) test --release --test symbols
+
+clean:
+	$(CARGO) clean
