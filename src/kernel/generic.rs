@@ -253,19 +253,27 @@ fn exp<A: Arithmetic>(x: f32) -> f32 {
     p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
 }
 
-/// Each row of `z` becomes its softmax; `sums[i]` gets `log Σ_j e^{z_ij}`, from which the loss of any label follows.
+/// Each row of `z` becomes its softmax; `log_sums[i]` gets `log Σ_j e^{z_ij}`, from which the loss of any label follows.
+///
+/// The largest entry's own 1 is left out of the sum and put back by `ln_1p`, so that the loss of a row whose label is
+/// all but certain keeps its digits.
 #[inline(always)]
 pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64]) {
     for (row, log_sum) in z.chunks_exact_mut(width).zip(log_sums) {
-        let max = row.iter().fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
-        let mut sum = 0f32;
+        let mut at = 0;
+        for j in 1..width {
+            at = if row[j] > row[at] { j } else { at };
+        }
+        let max = row[at];
         for v in row.iter_mut() {
             *v = exp::<A>(*v - max);
-            sum += *v;
         }
+        let rest = row[..at].iter().chain(&row[at + 1..]).sum::<f32>();
+        // The largest is 1, or NaN for a row with an infinite or undefined entry; then so is all that follows.
+        let largest = row[at];
         for v in row.iter_mut() {
-            *v /= sum;
+            *v /= largest + rest;
         }
-        *log_sum = f64::from(max) + f64::from(sum).ln();
+        *log_sum = f64::from(max) + f64::from(largest - 1.0) + f64::from(rest).ln_1p();
     }
 }

@@ -21,6 +21,7 @@ pub struct Workspace {
     input: Input,
     layers: Vec<Buffers>,
     log_sums: Vec<f64>,
+    losses: Vec<f64>,
     /// Gradient by a layer's output, and by its input: the two change places from layer to layer.
     delta: Vec<f32>,
     next_delta: Vec<f32>,
@@ -109,16 +110,19 @@ impl Workspace {
         self.input.release();
     }
 
-    /// After a forward pass over all layers: the logits become probabilities; gives the mean cross-entropy of the
-    /// chain's top nodes under `labels`.
-    pub fn cross_entropy(&mut self, model: &Model, labels: impl Iterator<Item = i32> + Clone) -> Result<f64> {
+    /// After a forward pass over all layers: the logits become probabilities; gives the cross-entropy of each row under
+    /// its label. A row without a label, -1, gets what is not to be read.
+    pub fn cross_entropies(&mut self, model: &Model, labels: impl Iterator<Item = i32> + Clone) -> Result<&[f64]> {
         let classes = model.widths[model.num_layers()];
         let logits = &mut self.layers[model.num_layers() - 1].output;
-        let count = logits.len() / classes;
-        try_resize(&mut self.log_sums, count)?;
-        let of_labels: f64 = logits.chunks_exact(classes).zip(labels).map(|(row, y)| f64::from(row[y as usize])).sum();
+        try_resize(&mut self.log_sums, logits.len() / classes)?;
+        try_resize(&mut self.losses, logits.len() / classes)?;
+        for ((row, y), loss) in logits.chunks_exact(classes).zip(labels).zip(&mut self.losses) {
+            *loss = row.get(y as usize).map_or(f64::NAN, |&z| f64::from(z));
+        }
         table().softmax(logits, classes, &mut self.log_sums);
-        Ok((self.log_sums.iter().sum::<f64>() - of_labels) / count as f64)
+        self.losses.iter_mut().zip(&self.log_sums).for_each(|(loss, log_sum)| *loss = log_sum - *loss);
+        Ok(&self.losses)
     }
 
     /// After a forward pass over all layers: the logits become probabilities.
@@ -140,14 +144,21 @@ impl Workspace {
     ) -> Result<(f64, &[f32])> {
         self.forward(model, graph, threads, model.num_layers() - 1, true)?;
         let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
-        let loss = self.cross_entropy(model, labels.clone())? + 0.5 * model.lambda * squares;
+        let losses = self.cross_entropies(model, labels.clone())?;
+        let loss = losses.iter().sum::<f64>() / losses.len() as f64 + 0.5 * model.lambda * squares;
 
         let classes = model.widths[model.num_layers()];
         let probabilities = &self.layers[model.num_layers() - 1].output;
         try_resize(&mut self.delta, probabilities.len())?;
         let share = 1.0 / (probabilities.len() / classes) as f32;
-        self.delta.iter_mut().zip(probabilities).for_each(|(d, p)| *d = p * share);
-        self.delta.chunks_exact_mut(classes).zip(labels).for_each(|(row, y)| row[y as usize] -= share);
+        for ((delta, p), y) in self.delta.chunks_exact_mut(classes).zip(probabilities.chunks_exact(classes)).zip(labels)
+        {
+            let y = y as usize;
+            // p_y − 1 as the sum of the others: for a label that is all but certain the difference has no digits left.
+            let others = p[..y].iter().chain(&p[y + 1..]).sum::<f32>();
+            delta.iter_mut().zip(p).for_each(|(d, p)| *d = p * share);
+            delta[y] = -others * share;
+        }
 
         self.backward(model, graph, threads)?;
         let lambda = model.lambda as f32;
