@@ -131,6 +131,46 @@
 #define PLIM_PROPERTY_EXACT 4
 
 /**
+ * The step is γ. The default.
+ */
+#define PLIM_SCHEDULE_CONSTANT 0
+
+/**
+ * The step is γ/k at the k-th update.
+ */
+#define PLIM_SCHEDULE_INVERSE 1
+
+/**
+ * The step is γ/√k at the k-th update.
+ */
+#define PLIM_SCHEDULE_INVERSE_SQRT 2
+
+/**
+ * Column: loss over all training nodes, nothing sampled, without λ.
+ */
+#define PLIM_HISTORY_TRAIN_LOSS 0
+
+/**
+ * Column: loss over the validation nodes, without λ.
+ */
+#define PLIM_HISTORY_VAL_LOSS 1
+
+/**
+ * Column: accuracy over the validation nodes.
+ */
+#define PLIM_HISTORY_VAL_ACCURACY 2
+
+/**
+ * Column: seconds of the epoch's training steps alone, evaluation and callbacks apart.
+ */
+#define PLIM_HISTORY_SECONDS 3
+
+/**
+ * Column: mean over the epoch's batches of their loss as estimated, with λ.
+ */
+#define PLIM_HISTORY_BATCH_LOSS 4
+
+/**
  * Estimates gradients of a model on a graph. Release it with plim_estimator_free().
  */
 typedef struct plim_estimator plim_estimator;
@@ -141,14 +181,88 @@ typedef struct plim_estimator plim_estimator;
 typedef struct plim_graph plim_graph;
 
 /**
+ * What training recorded, epoch by epoch. Release it with plim_history_free().
+ */
+typedef struct plim_history plim_history;
+
+/**
  * A graph convolutional network and its parameters. Release it with plim_model_free().
  */
 typedef struct plim_model plim_model;
 
 /**
+ * Moves parameters along gradients. Release it with plim_optimizer_free().
+ */
+typedef struct plim_optimizer plim_optimizer;
+
+/**
+ * How to train. Release it with plim_train_options_free().
+ */
+typedef struct plim_train_options plim_train_options;
+
+/**
  * What a call answers: PLIM_OK or one of PLIM_ERROR_…. The numbers never change.
  */
 typedef int32_t plim_status;
+
+/**
+ * A caller's own problem: fills `gradient` at `w`.
+ *
+ * Called on the thread of plim_optimizer_minimize(), with step = 1, 2, …; both arrays have `dim` elements, are valid
+ * during the call only, and `gradient` comes filled with zeros. A non-zero answer stops the minimisation.
+ */
+typedef int32_t (*plim_oracle)(void *user_data, size_t step, const double *w, double *gradient, size_t dim);
+
+/**
+ * How far training is. It grows at its end with later versions: `struct_size` says how far this one reaches.
+ */
+typedef struct plim_progress {
+    /**
+     * sizeof(plim_progress) of the library.
+     */
+    size_t struct_size;
+    /**
+     * The epoch at work or just done, from 1.
+     */
+    size_t epoch;
+    /**
+     * Epochs in all.
+     */
+    size_t num_epochs;
+    /**
+     * Steps done in this epoch; `num_steps` when it is done.
+     */
+    size_t step;
+    /**
+     * Steps of an epoch.
+     */
+    size_t num_steps;
+    /**
+     * Loss over all training nodes after this epoch; NaN if not evaluated.
+     */
+    double train_loss;
+    /**
+     * Loss over the validation nodes; NaN if not evaluated.
+     */
+    double val_loss;
+    /**
+     * Accuracy over the validation nodes; NaN if not evaluated.
+     */
+    double val_accuracy;
+    /**
+     * Seconds of training steps so far.
+     */
+    double seconds;
+} plim_progress;
+
+/**
+ * Told of progress; a non-zero answer cancels the training.
+ *
+ * Called on the thread of plim_train(), after each epoch and, within a long one, about twice a second. `progress` is
+ * valid during the call only. Inside it, const calls on the model and the graph work (a save, a predict), and see the
+ * parameters of the last step; calls that change them are PLIM_ERROR_BUSY.
+ */
+typedef int32_t (*plim_progress_fn)(void *user_data, const plim_progress *progress);
 
 /**
  * Success.
@@ -807,7 +921,10 @@ plim_status plim_estimator_set_weights(plim_estimator *estimator, const double *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
  *         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
  */
-plim_status plim_estimator_set_draws(plim_estimator *estimator, size_t layer, const int32_t *nodes, size_t count);
+plim_status plim_estimator_set_draws(plim_estimator *estimator,
+                                     size_t layer,
+                                     const int32_t *nodes,
+                                     size_t count);
 
 /**
  * What an estimator is: the bits PLIM_PROPERTY_UNBIASED, PLIM_PROPERTY_CONSISTENT and PLIM_PROPERTY_EXACT.
@@ -849,6 +966,340 @@ plim_status plim_estimator_gradient(plim_estimator *estimator,
                                     float *gradient,
                                     size_t capacity,
                                     double *loss);
+
+/**
+ * Makes stochastic gradient descent: w ← Π(w − γ_k g), with a constant step at first.
+ *
+ * @param step  γ, finite and > 0.
+ * @param out   receives the optimizer; release it with plim_optimizer_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ */
+plim_status plim_optimizer_sgd(double step, plim_optimizer **out);
+
+/**
+ * Makes Adam with β = 0.9, 0.999 and ε = 1e-8, as PyTorch has it.
+ *
+ * @param step  γ, finite and > 0.
+ * @param out   receives the optimizer; release it with plim_optimizer_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ */
+plim_status plim_optimizer_adam(double step, plim_optimizer **out);
+
+/**
+ * Ends an optimizer's handle.
+ *
+ * @param optimizer  the optimizer; NULL and handles that are not live are ignored.
+ */
+void plim_optimizer_free(plim_optimizer *optimizer);
+
+/**
+ * Chooses how the step changes with k, the number of updates since the optimizer was made or reset.
+ *
+ * @param optimizer  the optimizer.
+ * @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or PLIM_SCHEDULE_INVERSE_SQRT.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_optimizer_set_schedule(plim_optimizer *optimizer, int32_t schedule);
+
+/**
+ * Sets decoupled weight decay, as in AdamW: w shrinks by the factor 1 − γ_k·decay before each step.
+ *
+ * @param optimizer  the optimizer.
+ * @param decay      finite and >= 0; 0 at first.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_optimizer_set_decay(plim_optimizer *optimizer, double decay);
+
+/**
+ * Keeps iterates in the ball ‖w‖ <= radius around 0, in place of an earlier ball or box.
+ *
+ * @param optimizer  the optimizer.
+ * @param radius     > 0; INFINITY for no bound, which is the default.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_optimizer_set_ball(plim_optimizer *optimizer, double radius);
+
+/**
+ * Keeps every parameter in [low, high], in place of an earlier ball or box.
+ *
+ * @param optimizer  the optimizer.
+ * @param low        may be -INFINITY.
+ * @param high       not below `low`; may be INFINITY.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_optimizer_set_box(plim_optimizer *optimizer, double low, double high);
+
+/**
+ * Forgets k, moments and average; the settings stay.
+ *
+ * @param optimizer  the optimizer.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_optimizer_reset(plim_optimizer *optimizer);
+
+/**
+ * Switches the running average of the iterates on or off; switching it on starts a new average.
+ *
+ * @param optimizer  the optimizer.
+ * @param on         0 for off, which is the default; anything else for on.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_optimizer_set_averaging(plim_optimizer *optimizer, int32_t on);
+
+/**
+ * Moves a model's parameters along a gradient, once.
+ *
+ * With plim_estimator_gradient() this makes a training loop of the caller's own. The first update ties the optimizer to
+ * the number of parameters, until plim_optimizer_reset().
+ *
+ * @param optimizer  the optimizer.
+ * @param model      the model.
+ * @param gradient   `count` finite values, in the order of plim_model_get_parameters().
+ * @param count      plim_model_num_parameters().
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count, or another model before),
+ *         PLIM_ERROR_DIVERGED (the gradient or the result is not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
+ *         PLIM_ERROR_OUT_OF_MEMORY. On failure the model keeps its parameters.
+ */
+plim_status plim_optimizer_update(plim_optimizer *optimizer,
+                                  plim_model *model,
+                                  const float *gradient,
+                                  size_t count);
+
+/**
+ * Copies the running average of the iterates, each taken before its update.
+ *
+ * @param optimizer  an optimizer that has averaged.
+ * @param dst        receives as many values as the model has parameters; untouched unless PLIM_OK is returned.
+ * @param capacity   values that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (nothing was averaged), PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_optimizer_average(const plim_optimizer *optimizer,
+                                   float *dst,
+                                   size_t capacity);
+
+/**
+ * Runs projected steps on a caller's own problem, in double precision.
+ *
+ * The oracle is called at w_1 (the `w` given) … w_T; on return `w` is w_{T+1} and `average` (1/T)·Σ w_k over k = 1 … T,
+ * each taken before its update. The run starts at k = 1 with the optimizer's rule, step, schedule, decay and set;
+ * what the optimizer remembers of a model it moves is neither used nor changed.
+ *
+ * @param optimizer  the optimizer.
+ * @param oracle     gives the gradient; see plim_oracle.
+ * @param user_data  handed to the oracle as it is.
+ * @param num_steps  T, at least 1.
+ * @param w          `dim` finite values: the start, and the result. On PLIM_ERROR_DIVERGED and PLIM_ERROR_CANCELLED it
+ *                   receives the last finite iterate; on other failures it stays as it was.
+ * @param average    receives `dim` values, or NULL. Untouched unless PLIM_OK is returned.
+ * @param dim        at least 1.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_DIVERGED (a gradient or an iterate is
+ *         not finite), PLIM_ERROR_CANCELLED (the oracle answered non-zero), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_optimizer_minimize(plim_optimizer *optimizer,
+                                    plim_oracle oracle,
+                                    void *user_data,
+                                    size_t num_steps,
+                                    double *w,
+                                    double *average,
+                                    size_t dim);
+
+/**
+ * Makes training options with their defaults.
+ *
+ * @param out  receives the options; release them with plim_train_options_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ */
+plim_status plim_train_options_new(plim_train_options **out);
+
+/**
+ * Ends the options' handle.
+ *
+ * @param options  the options; NULL and handles that are not live are ignored.
+ */
+void plim_train_options_free(plim_train_options *options);
+
+/**
+ * Sets how many passes over the training nodes are made in all, those before a resumed checkpoint included.
+ *
+ * With the full estimator an epoch is one step.
+ *
+ * @param options  the options.
+ * @param epochs   at least 1; 100 at first.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_epochs(plim_train_options *options, size_t epochs);
+
+/**
+ * Sets how many nodes a batch has; the last one of an epoch may be shorter.
+ *
+ * @param options     the options.
+ * @param batch_size  at least 1; 256 at first. The full estimator does not use it.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_batch_size(plim_train_options *options, size_t batch_size);
+
+/**
+ * Sets the seed of the shuffling. Initial parameters and draws have seeds of their own.
+ *
+ * @param options  the options.
+ * @param seed     0 at first.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_seed(plim_train_options *options, uint64_t seed);
+
+/**
+ * Chooses whether the model ends with the parameters of its best epoch, the first of the highest validation accuracy.
+ *
+ * Without an evaluated validation split there is no best epoch, and the model ends with its last parameters.
+ *
+ * @param options  the options.
+ * @param on       0 for off; anything else for on, which is the default.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_restore_best(plim_train_options *options, int32_t on);
+
+/**
+ * Ends training when so many epochs in a row have not improved the validation accuracy.
+ *
+ * @param options  the options.
+ * @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_patience(plim_train_options *options, size_t epochs);
+
+/**
+ * Evaluates after each so many epochs, and after the last one.
+ *
+ * @param options  the options.
+ * @param epochs   1 at first; 0 for never.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_evaluate_every(plim_train_options *options, size_t epochs);
+
+/**
+ * Writes a checkpoint after each so many epochs, and after the last one.
+ *
+ * A checkpoint holds all that a run needs to go on: parameters, optimizer, counters, best parameters, history. It
+ * appears whole or not at all; the one before it stays until then.
+ *
+ * @param options  the options.
+ * @param path     a file name; NULL with `every` 0 for no checkpoints, which is the default. Copied.
+ * @param every    at least 1 with a path.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_checkpoint(plim_train_options *options, const char *path, size_t every);
+
+/**
+ * Goes on from a checkpoint, if the file is there; a missing one starts afresh.
+ *
+ * The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
+ * estimator, kind of optimizer, batch size or seed makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+ *
+ * @param options  the options.
+ * @param path     a file name; NULL to start afresh, which is the default. Copied.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_resume(plim_train_options *options, const char *path);
+
+/**
+ * Sets a function that is told of progress and may cancel.
+ *
+ * @param options    the options.
+ * @param fn         the function; NULL for none, which is the default. See plim_progress_fn.
+ * @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_progress(plim_train_options *options, plim_progress_fn fn, void *user_data);
+
+/**
+ * Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
+ *
+ * A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
+ * its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
+ * epochs completed.
+ *
+ * @param model      the model. During the call others find it busy, but for const calls inside the progress callback.
+ * @param graph      a graph with features that fit the model, labels and training nodes.
+ * @param estimator  how gradients are estimated.
+ * @param optimizer  how they move the parameters.
+ * @param options    how to train, or NULL for the defaults.
+ * @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
+ *                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
+ *         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
+ *         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+ *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_train(plim_model *model,
+                       const plim_graph *graph,
+                       plim_estimator *estimator,
+                       plim_optimizer *optimizer,
+                       const plim_train_options *options,
+                       plim_history **out);
+
+/**
+ * Number of epochs completed.
+ *
+ * @param history  the history.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_history_num_epochs(const plim_history *history);
+
+/**
+ * The first epoch of the highest validation accuracy, from 1.
+ *
+ * @param history  the history.
+ *
+ * @return the epoch; 0 if none was evaluated on a validation split, for NULL or a handle that is not live.
+ */
+size_t plim_history_best_epoch(const plim_history *history);
+
+/**
+ * Copies a column of the history, one number per epoch.
+ *
+ * @param history   the history.
+ * @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS or
+ *                  PLIM_HISTORY_BATCH_LOSS.
+ * @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated or there is no
+ *                  validation split; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the column), PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_history_copy(const plim_history *history, int32_t column, double *dst, size_t capacity);
+
+/**
+ * Ends a history's handle.
+ *
+ * @param history  the history; NULL and handles that are not live are ignored.
+ */
+void plim_history_free(plim_history *history);
 
 #ifdef __cplusplus
 }  // extern "C"

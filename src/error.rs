@@ -34,6 +34,9 @@ pub enum Error {
     /// A loss or a gradient is not finite.
     #[error("{0}")]
     Diverged(String),
+    /// A callback asked to stop.
+    #[error("{0}")]
+    Cancelled(String),
     /// A panic left this object in an unknown state.
     #[error("{0}")]
     Poisoned(String),

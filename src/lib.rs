@@ -20,5 +20,7 @@ pub mod file;
 pub mod graph;
 pub mod kernel;
 pub mod model;
+pub mod optim;
 pub mod random;
 pub mod sample;
+pub mod train;

@@ -17,6 +17,8 @@ pub enum Purpose {
     Mixture = 2,
     /// The nodes an estimator draws.
     Draws = 3,
+    /// The order of the training nodes.
+    Shuffle = 4,
 }
 
 /// A stream of random numbers.

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -20,8 +21,12 @@ pub trait Object: Send + Sync + Sized + 'static {
 }
 
 /// An object that calls share. Readers are many, a writer is alone; nobody waits, the loser is told `Busy`.
+///
+/// Changing has two stages: a claim, which one user at a time holds and which keeps other changes out, and the lock, which
+/// keeps readers out too. Long work holds its claim throughout and lets go of the lock while a callback runs.
 pub struct Shared<T: Object> {
     facts: Mutex<T::Facts>,
+    claimed: AtomicBool,
     object: RwLock<T>,
 }
 
@@ -38,8 +43,32 @@ impl<T: Object> Shared<T> {
 
     /// For use that changes the object.
     pub fn write(&self) -> Result<Writing<'_, T>> {
-        let object = self.object.try_write().map_err(refusal::<T, _>)?;
-        Ok(Writing { facts: &self.facts, object })
+        self.claim()?.write()
+    }
+
+    /// Keeps other changes out until the claim is dropped.
+    pub fn claim(&self) -> Result<Claim<'_, T>> {
+        match self.claimed.swap(true, Ordering::Acquire) {
+            true => Err(refusal::<T, ()>(TryLockError::WouldBlock)),
+            false => Ok(Claim(self)),
+        }
+    }
+}
+
+/// The right to change an object, shared with nobody. Dropping it ends it.
+pub struct Claim<'a, T: Object>(&'a Shared<T>);
+
+impl<T: Object> Drop for Claim<'_, T> {
+    fn drop(&mut self) {
+        self.0.claimed.store(false, Ordering::Release);
+    }
+}
+
+impl<'a, T: Object> Claim<'a, T> {
+    /// Keeps readers out too; refused while there are any.
+    pub fn write(self) -> Result<Writing<'a, T>> {
+        let object = self.0.object.try_write().map_err(refusal::<T, _>)?;
+        Ok(Writing { object: Some(object), claim: self })
     }
 }
 
@@ -54,28 +83,49 @@ fn refusal<T: Object, G>(error: TryLockError<G>) -> Error {
 
 /// Exclusive use of an object; the facts are taken anew when it ends.
 pub struct Writing<'a, T: Object> {
-    facts: &'a Mutex<T::Facts>,
-    object: RwLockWriteGuard<'a, T>,
+    /// `None` only while [`Writing::released`] runs.
+    object: Option<RwLockWriteGuard<'a, T>>,
+    // Declared last, so dropped last: nobody else may claim what is still locked.
+    claim: Claim<'a, T>,
+}
+
+impl<T: Object> Writing<'_, T> {
+    /// Lets readers in while `work` runs, then waits for them to go. Other changes stay out.
+    pub fn released<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.end();
+        let result = work();
+        self.object = Some(self.claim.0.object.write().unwrap_or_else(PoisonError::into_inner));
+        result
+    }
+
+    fn end(&mut self) {
+        if let Some(object) = self.object.take() {
+            let facts = object.facts();
+            drop(object);
+            *self.claim.0.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+        }
+    }
 }
 
 impl<T: Object> Deref for Writing<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.object
+        self.object.as_ref().expect("locked outside `released`")
     }
 }
 
 impl<T: Object> DerefMut for Writing<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.object
+        self.object.as_mut().expect("locked outside `released`")
     }
 }
 
 impl<T: Object> Drop for Writing<'_, T> {
     fn drop(&mut self) {
+        // A panic must reach the lock's own guard, which poisons it; the facts then stay as they were.
         if !std::thread::panicking() {
-            *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = self.object.facts();
+            self.end();
         }
     }
 }
@@ -126,7 +176,8 @@ fn decode(handle: usize) -> Option<(usize, u64)> {
 
 /// Gives `object` a handle.
 pub fn insert<T: Object>(object: T) -> Result<usize> {
-    let shared = Arc::new(Shared { facts: Mutex::new(object.facts()), object: RwLock::new(object) });
+    let facts = Mutex::new(object.facts());
+    let shared = Arc::new(Shared { facts, claimed: AtomicBool::new(false), object: RwLock::new(object) });
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let slot = match table.free.pop() {
         Some(slot) => slot,
@@ -261,6 +312,24 @@ mod tests {
         assert_eq!(number.facts(), 5);
         remove::<Number>(handle);
         assert_eq!(number.read().unwrap().0, 5, "an object lives until its last user is done");
+    }
+
+    #[test]
+    fn readers_get_in_while_a_writer_lets_go_and_other_writers_do_not() {
+        let handle = insert(Number(1)).unwrap();
+        let number = get::<Number>("n", handle).unwrap();
+        let mut writing = number.write().unwrap();
+        writing.0 = 2;
+        let seen = writing.released(|| {
+            assert!(matches!(number.write(), Err(Error::Busy(_))));
+            assert_eq!(number.facts(), 2);
+            number.read().unwrap().0
+        });
+        assert_eq!(seen, 2);
+        assert!(matches!(number.read(), Err(Error::Busy(_))));
+        drop(writing);
+        assert!(number.write().is_ok());
+        remove::<Number>(handle);
     }
 
     #[test]

@@ -12,10 +12,14 @@ mod graph;
 mod guard;
 mod handle;
 mod model;
+mod optimizer;
 mod ptr;
 mod status;
+mod train;
 
 pub use estimator::*;
 pub use graph::*;
 pub use model::*;
+pub use optimizer::*;
 pub use status::*;
+pub use train::*;

@@ -159,6 +159,18 @@ pub unsafe fn buffer<T>(name: &str, pointer: *mut T, capacity: usize, needed: us
     Ok(Buffer(pointer))
 }
 
+/// A buffer of `len` elements that the caller may not want.
+///
+/// # Safety
+/// As for [`buffer`].
+pub unsafe fn optional_buffer<T>(name: &str, pointer: *mut T, len: usize) -> Result<Option<Buffer<T>>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise is passed on.
+    unsafe { buffer(name, pointer, len, len) }.map(Some)
+}
+
 impl<T: Copy> Buffer<T> {
     /// Writes the result: as many elements as were said to be needed.
     pub fn put(self, values: &[T]) {

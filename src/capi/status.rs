@@ -52,6 +52,7 @@ impl Error {
             Error::BadFormat(_) => PLIM_ERROR_BAD_FORMAT,
             Error::OutOfMemory(_) => PLIM_ERROR_OUT_OF_MEMORY,
             Error::Diverged(_) => PLIM_ERROR_DIVERGED,
+            Error::Cancelled(_) => PLIM_ERROR_CANCELLED,
             Error::Poisoned(_) => PLIM_ERROR_POISONED,
             Error::Unsupported(_) => PLIM_ERROR_UNSUPPORTED,
             Error::InvalidHandle(_) => PLIM_ERROR_INVALID_HANDLE,

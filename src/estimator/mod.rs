@@ -95,6 +95,41 @@ impl Estimator {
         Ok(())
     }
 
+    /// Whether it takes all training nodes and no batch.
+    pub fn is_full(&self) -> bool {
+        matches!(self.kind, Kind::Full)
+    }
+
+    /// Gradients since the seed was set.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Goes on as after so many gradients.
+    pub fn set_step(&mut self, step: u64) {
+        self.step = step;
+    }
+
+    /// What tells this estimator from another: kind, sizes, distribution and seed.
+    pub fn description(&self) -> String {
+        let kind = match &self.kind {
+            Kind::Full => "full".to_string(),
+            Kind::Unbiased => "unbiased".to_string(),
+            Kind::Consistent { sizes, distribution, draws } => {
+                let pinned: Vec<usize> = draws.iter().map(|d| d.as_ref().map_or(0, Vec::len)).collect();
+                format!("consistent {sizes:?}, {}, pinned {pinned:?}", distribution.description())
+            }
+        };
+        format!("{kind}, seed {}", self.seed)
+    }
+
+    /// Checks that model and graph fit each other and this estimator, as a gradient would.
+    pub fn check(&self, model: &Model, graph: &Graph) -> Result<()> {
+        model.check_features(graph)?;
+        model.check_classes(graph)?;
+        self.kind.check(model, graph)
+    }
+
     /// The property bits. Pinned draws are whatever the caller makes them, so nothing is claimed of them.
     pub fn property(&self) -> u32 {
         match &self.kind {
@@ -111,8 +146,7 @@ impl Estimator {
     /// The gradient stays in this estimator's buffer until the next call. Cost: degrees of the rows touched times
     /// widths; the number of nodes enters only the first call, which makes room.
     pub fn gradient(&mut self, model: &Model, graph: &Graph, batch: Option<&[i32]>) -> Result<(f64, &[f32])> {
-        model.check_features(graph)?;
-        model.check_classes(graph)?;
+        self.check(model, graph)?;
         let labels = graph.labels()?;
         let Workspace { chain, sampler, .. } = &mut *self.workspace;
         let top = match batch {
@@ -130,7 +164,6 @@ impl Estimator {
                 nodes
             }
         };
-        self.kind.check(model, graph)?;
         let draws = Draws { distribution: self.kind.distribution(), seed: self.seed, step: self.step };
         chain.cut(graph, top, model.num_layers(), |l| self.kind.layer(l), &draws, sampler)?;
         let of_top = top.iter().map(|&v| labels[v as usize]);

@@ -41,19 +41,52 @@ impl Model {
 
     /// Mean cross-entropy without λ, and accuracy, over a split. The first of equal logits is the prediction.
     pub fn evaluate(&self, graph: &Graph, split: Split) -> Result<(f64, f64)> {
+        Ok(self.evaluate_splits(graph, &[split])?[0])
+    }
+
+    /// The same over several splits in one pass.
+    pub fn evaluate_splits(&self, graph: &Graph, splits: &[Split]) -> Result<Vec<(f64, f64)>> {
         self.check_features(graph)?;
         self.check_classes(graph)?;
-        let (nodes, labels) = (graph.labelled_split(split)?, graph.labels()?);
-        let classes = self.widths[self.num_layers()];
-        self.exact_pass(graph, Some(nodes), self.num_layers() - 1, |workspace| {
-            let of_nodes = nodes.iter().map(|&v| labels[v as usize]);
-            let rows = workspace.output(self.num_layers() - 1).chunks_exact(classes);
-            let hits = rows.zip(of_nodes.clone()).filter(|&(row, y)| first_max(row) == y as usize).count();
-            let loss = workspace.cross_entropy(self, of_nodes)?;
-            if !loss.is_finite() {
-                return Err(Error::Diverged(format!("the loss is {loss}")));
+        let labels = graph.labels()?;
+        let mut nodes = Vec::new();
+        for &split in splits {
+            let more = graph.labelled_split(split)?;
+            nodes.try_reserve(more.len())?;
+            nodes.extend_from_slice(more);
+        }
+        // Most nodes: a pass over all is cheaper than finding out which are needed. The bits are the same.
+        let whole = 2 * nodes.len() >= graph.num_nodes();
+        let last = self.num_layers() - 1;
+        let classes = self.widths[last + 1];
+        self.exact_pass(graph, (!whole).then_some(&nodes), last, |workspace| {
+            let row_of = |i: usize| if whole { nodes[i] as usize } else { i };
+            let logits = workspace.output(last);
+            let is_hit = |i: usize| {
+                let row = &logits[row_of(i) * classes..][..classes];
+                first_max(row) == labels[nodes[i] as usize] as usize
+            };
+            let mut hits = Vec::with_capacity(splits.len());
+            let mut ranges = Vec::with_capacity(splits.len());
+            for &split in splits {
+                let start = ranges.last().map_or(0, |range: &std::ops::Range<usize>| range.end);
+                ranges.push(start..start + graph.split(split).len());
+                hits.push(ranges[ranges.len() - 1].clone().filter(|&i| is_hit(i)).count());
             }
-            Ok((loss, hits as f64 / nodes.len() as f64))
+            let losses = if whole {
+                workspace.cross_entropies(self, labels.iter().copied())?
+            } else {
+                workspace.cross_entropies(self, nodes.iter().map(|&v| labels[v as usize]))?
+            };
+            let measure = |(range, hits): (std::ops::Range<usize>, usize)| {
+                let count = range.len() as f64;
+                let loss = range.map(|i| losses[row_of(i)]).sum::<f64>() / count;
+                match loss.is_finite() {
+                    true => Ok((loss, hits as f64 / count)),
+                    false => Err(Error::Diverged(format!("the loss is {loss}"))),
+                }
+            };
+            ranges.into_iter().zip(hits).map(measure).collect()
         })
     }
 

@@ -63,6 +63,13 @@ impl Model {
             .ok_or_else(|| Error::InvalidArgument(format!("widths {widths:?} make more parameters than memory holds")))
     }
 
+    /// A copy to train, which shares this model's threads.
+    pub fn working_copy(&self) -> Result<Self> {
+        let mut copy = Self::from_parts(&self.widths, try_copied(&self.parameters)?, self.lambda)?;
+        copy.threads = Mutex::new(self.threads()?);
+        Ok(copy)
+    }
+
     /// A model of its own with the same parameters and settings.
     pub fn try_clone(&self) -> Result<Self> {
         let mut clone = Self::from_parts(&self.widths, try_copied(&self.parameters)?, self.lambda)?;
@@ -83,6 +90,11 @@ impl Model {
     /// All parameters.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
+    }
+
+    /// All parameters, for an update that keeps them finite.
+    pub(crate) fn parameters_mut(&mut self) -> &mut [f32] {
+        &mut self.parameters
     }
 
     /// Replaces all parameters; each must be finite.

@@ -52,6 +52,17 @@ impl Distribution {
         Ok(Distribution::Weights { weights: try_copied(weights)?, total })
     }
 
+    /// A name that tells one distribution from another.
+    pub fn description(&self) -> String {
+        match self {
+            Distribution::Uniform => "uniform".to_string(),
+            Distribution::Importance => "importance".to_string(),
+            Distribution::Neighbors => "neighbors".to_string(),
+            Distribution::Ladies => "ladies".to_string(),
+            Distribution::Weights { weights, total } => format!("{} weights of sum {total}", weights.len()),
+        }
+    }
+
     /// Checks that the distribution fits a graph.
     pub fn check(&self, graph: &Graph) -> Result<()> {
         match self {

@@ -1,0 +1,477 @@
+//! Training.
+
+use super::estimator::plim_estimator;
+use super::graph::plim_graph;
+use super::guard::{getter, guard};
+use super::handle::{Object, Writing};
+use super::model::plim_model;
+use super::optimizer::plim_optimizer;
+use super::ptr::{self, Opaque};
+use super::status::plim_status;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::optim::Interrupt;
+use crate::train::{Column, History, Options, Progress, train};
+use std::ffi::{c_char, c_void};
+
+/// How to train. Release it with plim_train_options_free().
+pub struct plim_train_options {
+    _opaque: [u8; 0],
+}
+
+/// What training recorded, epoch by epoch. Release it with plim_history_free().
+pub struct plim_history {
+    _opaque: [u8; 0],
+}
+
+/// Column: loss over all training nodes, nothing sampled, without λ.
+pub const PLIM_HISTORY_TRAIN_LOSS: i32 = 0;
+/// Column: loss over the validation nodes, without λ.
+pub const PLIM_HISTORY_VAL_LOSS: i32 = 1;
+/// Column: accuracy over the validation nodes.
+pub const PLIM_HISTORY_VAL_ACCURACY: i32 = 2;
+/// Column: seconds of the epoch's training steps alone, evaluation and callbacks apart.
+pub const PLIM_HISTORY_SECONDS: i32 = 3;
+/// Column: mean over the epoch's batches of their loss as estimated, with λ.
+pub const PLIM_HISTORY_BATCH_LOSS: i32 = 4;
+
+/// How far training is. It grows at its end with later versions: `struct_size` says how far this one reaches.
+#[repr(C)]
+pub struct plim_progress {
+    /// sizeof(plim_progress) of the library.
+    pub struct_size: usize,
+    /// The epoch at work or just done, from 1.
+    pub epoch: usize,
+    /// Epochs in all.
+    pub num_epochs: usize,
+    /// Steps done in this epoch; `num_steps` when it is done.
+    pub step: usize,
+    /// Steps of an epoch.
+    pub num_steps: usize,
+    /// Loss over all training nodes after this epoch; NaN if not evaluated.
+    pub train_loss: f64,
+    /// Loss over the validation nodes; NaN if not evaluated.
+    pub val_loss: f64,
+    /// Accuracy over the validation nodes; NaN if not evaluated.
+    pub val_accuracy: f64,
+    /// Seconds of training steps so far.
+    pub seconds: f64,
+}
+
+/// Told of progress; a non-zero answer cancels the training.
+///
+/// Called on the thread of plim_train(), after each epoch and, within a long one, about twice a second. `progress` is
+/// valid during the call only. Inside it, const calls on the model and the graph work (a save, a predict), and see the
+/// parameters of the last step; calls that change them are PLIM_ERROR_BUSY.
+pub type plim_progress_fn = Option<unsafe extern "C" fn(user_data: *mut c_void, progress: *const plim_progress) -> i32>;
+
+/// Options and the callback that goes with them.
+#[derive(Clone)]
+pub struct TrainOptions {
+    options: Options,
+    callback: Callback,
+}
+
+impl Default for TrainOptions {
+    fn default() -> Self {
+        TrainOptions {
+            options: Options::default(),
+            callback: Callback { function: None, user_data: std::ptr::null_mut() },
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Callback {
+    function: plim_progress_fn,
+    user_data: *mut c_void,
+}
+
+// SAFETY: the pointer is only handed back to its owner, on the thread that called plim_train.
+unsafe impl Send for Callback {}
+// SAFETY: as above.
+unsafe impl Sync for Callback {}
+
+impl Callback {
+    fn call(self, progress: &Progress) -> std::result::Result<(), Interrupt> {
+        let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
+        let struct_size = size_of::<plim_progress>();
+        let progress = plim_progress {
+            struct_size,
+            epoch,
+            num_epochs,
+            step,
+            num_steps,
+            train_loss,
+            val_loss,
+            val_accuracy,
+            seconds,
+        };
+        // SAFETY: a function of the caller's with this signature, given its own data and a live struct.
+        match self.function.map_or(0, |function| unsafe { function(self.user_data, &progress) }) {
+            0 => Ok(()),
+            _ => Err(Interrupt),
+        }
+    }
+}
+
+impl Object for TrainOptions {
+    const NAME: &'static str = "plim_train_options";
+    type Facts = ();
+
+    fn facts(&self) {}
+}
+
+impl Opaque for plim_train_options {
+    type Object = TrainOptions;
+}
+
+/// What the getters tell of a history.
+#[derive(Clone, Copy, Default)]
+pub struct HistoryFacts {
+    num_epochs: usize,
+    best_epoch: usize,
+}
+
+impl Object for History {
+    const NAME: &'static str = "plim_history";
+    type Facts = HistoryFacts;
+
+    fn facts(&self) -> HistoryFacts {
+        HistoryFacts { num_epochs: self.len(), best_epoch: self.best_epoch() }
+    }
+}
+
+impl Opaque for plim_history {
+    type Object = History;
+}
+
+/// Makes training options with their defaults.
+///
+/// @param out  receives the options; release them with plim_train_options_free(). Untouched unless PLIM_OK is returned.
+///
+/// @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_train_options_new(out: *mut *mut plim_train_options) -> plim_status {
+    // SAFETY: the caller promises `out` is NULL or valid for one write.
+    guard(|| unsafe { ptr::out("out", out) }?.give(TrainOptions::default()))
+}
+
+/// Ends the options' handle.
+///
+/// @param options  the options; NULL and handles that are not live are ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_train_options_free(options: *mut plim_train_options) {
+    getter(|| {
+        ptr::free(options);
+        Some(())
+    })
+}
+
+/// Changes options behind a handle.
+fn set(options: *mut plim_train_options, change: impl FnOnce(&mut Options) -> Result<()>) -> plim_status {
+    guard(|| change(&mut ptr::handle("options", options)?.write()?.options))
+}
+
+fn at_least_one(name: &str, value: usize) -> Result<usize> {
+    match value {
+        0 => Err(Error::InvalidArgument(format!("{name} = 0 is not at least 1"))),
+        _ => Ok(value),
+    }
+}
+
+/// Sets how many passes over the training nodes are made in all, those before a resumed checkpoint included.
+///
+/// With the full estimator an epoch is one step.
+///
+/// @param options  the options.
+/// @param epochs   at least 1; 100 at first.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_epochs(options: *mut plim_train_options, epochs: usize) -> plim_status {
+    set(options, |options| {
+        options.epochs = at_least_one("epochs", epochs)?;
+        Ok(())
+    })
+}
+
+/// Sets how many nodes a batch has; the last one of an epoch may be shorter.
+///
+/// @param options     the options.
+/// @param batch_size  at least 1; 256 at first. The full estimator does not use it.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_batch_size(
+    options: *mut plim_train_options,
+    batch_size: usize,
+) -> plim_status {
+    set(options, |options| {
+        options.batch_size = at_least_one("batch_size", batch_size)?;
+        Ok(())
+    })
+}
+
+/// Sets the seed of the shuffling. Initial parameters and draws have seeds of their own.
+///
+/// @param options  the options.
+/// @param seed     0 at first.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_seed(options: *mut plim_train_options, seed: u64) -> plim_status {
+    set(options, |options| {
+        options.seed = seed;
+        Ok(())
+    })
+}
+
+/// Chooses whether the model ends with the parameters of its best epoch, the first of the highest validation accuracy.
+///
+/// Without an evaluated validation split there is no best epoch, and the model ends with its last parameters.
+///
+/// @param options  the options.
+/// @param on       0 for off; anything else for on, which is the default.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_options, on: i32) -> plim_status {
+    set(options, |options| {
+        options.restore_best = on != 0;
+        Ok(())
+    })
+}
+
+/// Ends training when so many epochs in a row have not improved the validation accuracy.
+///
+/// @param options  the options.
+/// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_options, epochs: usize) -> plim_status {
+    set(options, |options| {
+        options.patience = epochs;
+        Ok(())
+    })
+}
+
+/// Evaluates after each so many epochs, and after the last one.
+///
+/// @param options  the options.
+/// @param epochs   1 at first; 0 for never.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_evaluate_every(
+    options: *mut plim_train_options,
+    epochs: usize,
+) -> plim_status {
+    set(options, |options| {
+        options.evaluate_every = epochs;
+        Ok(())
+    })
+}
+
+/// Writes a checkpoint after each so many epochs, and after the last one.
+///
+/// A checkpoint holds all that a run needs to go on: parameters, optimizer, counters, best parameters, history. It
+/// appears whole or not at all; the one before it stays until then.
+///
+/// @param options  the options.
+/// @param path     a file name; NULL with `every` 0 for no checkpoints, which is the default. Copied.
+/// @param every    at least 1 with a path.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_train_options_set_checkpoint(
+    options: *mut plim_train_options,
+    path: *const c_char,
+    every: usize,
+) -> plim_status {
+    set(options, |options| {
+        options.checkpoint = match (path.is_null(), every) {
+            (true, 0) => None,
+            // SAFETY: the caller promises `path` is NULL or a string.
+            _ => Some((unsafe { ptr::path("path", path) }?.to_path_buf(), at_least_one("every", every)?)),
+        };
+        Ok(())
+    })
+}
+
+/// Goes on from a checkpoint, if the file is there; a missing one starts afresh.
+///
+/// The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
+/// estimator, kind of optimizer, batch size or seed makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+///
+/// @param options  the options.
+/// @param path     a file name; NULL to start afresh, which is the default. Copied.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_train_options_set_resume(
+    options: *mut plim_train_options,
+    path: *const c_char,
+) -> plim_status {
+    set(options, |options| {
+        // SAFETY: the caller promises `path` is NULL or a string.
+        let path = (!path.is_null()).then(|| unsafe { ptr::path("path", path) }).transpose()?;
+        options.resume = path.map(|path| path.to_path_buf());
+        Ok(())
+    })
+}
+
+/// Sets a function that is told of progress and may cancel.
+///
+/// @param options    the options.
+/// @param fn         the function; NULL for none, which is the default. See plim_progress_fn.
+/// @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_progress(
+    options: *mut plim_train_options,
+    r#fn: plim_progress_fn,
+    user_data: *mut c_void,
+) -> plim_status {
+    guard(|| {
+        ptr::handle("options", options)?.write()?.callback = Callback { function: r#fn, user_data };
+        Ok(())
+    })
+}
+
+/// Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
+///
+/// A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
+/// its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
+/// epochs completed.
+///
+/// @param model      the model. During the call others find it busy, but for const calls inside the progress callback.
+/// @param graph      a graph with features that fit the model, labels and training nodes.
+/// @param estimator  how gradients are estimated.
+/// @param optimizer  how they move the parameters.
+/// @param options    how to train, or NULL for the defaults.
+/// @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
+///                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
+///         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
+///         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_train(
+    model: *mut plim_model,
+    graph: *const plim_graph,
+    estimator: *mut plim_estimator,
+    optimizer: *mut plim_optimizer,
+    options: *const plim_train_options,
+    out: *mut *mut plim_history,
+) -> plim_status {
+    guard(|| {
+        let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
+        let (estimator, optimizer) = (ptr::handle("estimator", estimator)?, ptr::handle("optimizer", optimizer)?);
+        let options = match options.is_null() {
+            true => TrainOptions::default(),
+            false => ptr::handle("options", options)?.read()?.clone(),
+        };
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::optional_out("out", out) }?;
+        let (mut model, graph) = (model.write()?, graph.read()?);
+        let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
+        let mut working = model.working_copy()?;
+        let report = &mut |working: &Model, progress: &Progress| told(&mut model, working, options.callback, progress);
+        let (history, outcome) = train(&mut working, &graph, &mut estimator, &mut optimizer, &options.options, report);
+        model.set_parameters(working.parameters())?;
+        if let (Some(out), Ok(()) | Err(Error::Diverged(_) | Error::Cancelled(_))) = (out, &outcome) {
+            out.give(history)?;
+        }
+        outcome
+    })
+}
+
+/// Calls the caller's function while the model, with its present parameters, is open to readers.
+fn told(
+    model: &mut Writing<'_, Model>,
+    working: &Model,
+    callback: Callback,
+    progress: &Progress,
+) -> std::result::Result<(), Interrupt> {
+    if callback.function.is_none() {
+        return Ok(());
+    }
+    model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
+    model.released(|| callback.call(progress))
+}
+
+/// Number of epochs completed.
+///
+/// @param history  the history.
+///
+/// @return the number; 0 for NULL or a handle that is not live.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_history_num_epochs(history: *const plim_history) -> usize {
+    getter(|| Some(ptr::facts(history)?.num_epochs))
+}
+
+/// The first epoch of the highest validation accuracy, from 1.
+///
+/// @param history  the history.
+///
+/// @return the epoch; 0 if none was evaluated on a validation split, for NULL or a handle that is not live.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize {
+    getter(|| Some(ptr::facts(history)?.best_epoch))
+}
+
+/// Copies a column of the history, one number per epoch.
+///
+/// @param history   the history.
+/// @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS or
+///                  PLIM_HISTORY_BATCH_LOSS.
+/// @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated or there is no
+///                  validation split; untouched unless PLIM_OK is returned.
+/// @param capacity  numbers that `dst` has room for.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the column), PLIM_ERROR_BUFFER_TOO_SMALL,
+///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_history_copy(
+    history: *const plim_history,
+    column: i32,
+    dst: *mut f64,
+    capacity: usize,
+) -> plim_status {
+    guard(|| {
+        let history = ptr::handle("history", history)?;
+        let history = history.read()?;
+        let column = Column::try_from(column)?;
+        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+        let buffer = unsafe { ptr::buffer("dst", dst, capacity, history.len()) }?;
+        buffer.put(&history.column(column).collect::<Vec<_>>());
+        Ok(())
+    })
+}
+
+/// Ends a history's handle.
+///
+/// @param history  the history; NULL and handles that are not live are ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_history_free(history: *mut plim_history) {
+    getter(|| {
+        ptr::free(history);
+        Some(())
+    })
+}

@@ -1,0 +1,32 @@
+//! A caller's own problem: the same update, on doubles, with a callback for the gradient.
+
+use super::{Optimizer, State};
+use crate::error::{Error, Result, try_filled};
+
+/// Why a callback ends the work.
+pub struct Interrupt;
+
+impl Optimizer {
+    /// Runs `num_steps` updates from `w`, with `gradient(step, w, g)` filling g at w_1, w_2, …. On return `w` is the
+    /// iterate after the last update and `average` the mean of the iterates before each. The counters are of this run
+    /// alone: it starts at k = 1 and leaves what the optimizer remembers of other parameters as it is.
+    pub fn minimize(
+        &self,
+        num_steps: usize,
+        w: &mut [f64],
+        average: Option<&mut [f64]>,
+        mut gradient: impl FnMut(usize, &[f64], &mut [f64]) -> std::result::Result<(), Interrupt>,
+    ) -> Result<()> {
+        let mut state = State::default();
+        let mut g = try_filled(w.len(), 0.0)?;
+        for step in 1..=num_steps {
+            g.fill(0.0);
+            gradient(step, w, &mut g).map_err(|_| Error::Cancelled(format!("the oracle stopped at step {step}")))?;
+            state.update(&self.settings, average.is_some(), w, &g)?;
+        }
+        if let Some(average) = average {
+            average.copy_from_slice(state.average()?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! The sets that iterates stay in.
+
+use super::update::Real;
+use crate::error::{Error, Result};
+
+/// Where iterates may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Set {
+    /// All of R^d.
+    Everything,
+    /// ‖w‖ ≤ radius.
+    Ball(f64),
+    /// low ≤ w_i ≤ high.
+    Box(f64, f64),
+}
+
+impl Set {
+    /// The ball around 0; an infinite radius is everything.
+    pub fn ball(radius: f64) -> Result<Self> {
+        match radius {
+            f64::INFINITY => Ok(Set::Everything),
+            r if r.is_finite() && r > 0.0 => Ok(Set::Ball(r)),
+            r => Err(Error::InvalidArgument(format!("radius = {r} is not a number > 0"))),
+        }
+    }
+
+    /// The box; bounds may be infinite, and two infinite ones are everything.
+    pub fn cube(low: f64, high: f64) -> Result<Self> {
+        if low.is_nan() || high.is_nan() || low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
+            return Err(Error::InvalidArgument(format!("low = {low}, high = {high} is not an interval")));
+        }
+        if low == f64::NEG_INFINITY && high == f64::INFINITY {
+            return Ok(Set::Everything);
+        }
+        Ok(Set::Box(low, high))
+    }
+
+    /// Moves `w` to the nearest point of the set. Rounding never leaves it outside.
+    pub fn project<T: Real>(&self, w: &mut [T]) {
+        match *self {
+            Set::Everything => {}
+            Set::Ball(radius) => {
+                // Scaling down rounds; the second and later rounds take the last bits off.
+                let mut shrink = 1.0;
+                loop {
+                    let norm = w.iter().map(|x| x.real() * x.real()).sum::<f64>().sqrt();
+                    if norm <= radius {
+                        return;
+                    }
+                    w.iter_mut().for_each(|x| *x = T::rounded(x.real() * (radius / norm * shrink)));
+                    shrink -= T::STEP;
+                }
+            }
+            Set::Box(low, high) => {
+                let (low, high) = (T::rounded_up(low), T::rounded_down(high));
+                w.iter_mut().for_each(|x| {
+                    *x = if *x < low {
+                        low
+                    } else if *x > high {
+                        high
+                    } else {
+                        *x
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The training loop: epochs of shuffled batches, evaluation, history, progress, checkpoints.
+
+mod checkpoint;
+mod history;
+
+pub use history::{Column, History};
+
+use crate::error::{Error, Result, try_copied};
+use crate::estimator::Estimator;
+use crate::graph::{Graph, Split};
+use crate::model::Model;
+use crate::optim::{Interrupt, Optimizer};
+use crate::random::{Purpose, Stream};
+use history::Record;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How to train.
+#[derive(Clone)]
+pub struct Options {
+    /// Passes over the training nodes, in all; at least 1.
+    pub epochs: usize,
+    /// Nodes of a batch; at least 1. The last one of an epoch may be shorter.
+    pub batch_size: usize,
+    /// Seed of the shuffling.
+    pub seed: u64,
+    /// Whether the model ends with the parameters of its best epoch.
+    pub restore_best: bool,
+    /// Stop when this many epochs have not improved the validation accuracy; 0 = never.
+    pub patience: usize,
+    /// Evaluate after each so many epochs, and after the last; 0 = never.
+    pub evaluate_every: usize,
+    /// Where to write checkpoints, and after how many epochs.
+    pub checkpoint: Option<(PathBuf, usize)>,
+    /// A checkpoint to go on from, if it is there.
+    pub resume: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            epochs: 100,
+            batch_size: 256,
+            seed: 0,
+            restore_best: true,
+            patience: 0,
+            evaluate_every: 1,
+            checkpoint: None,
+            resume: None,
+        }
+    }
+}
+
+/// How far training is. NaN: not evaluated.
+pub struct Progress {
+    /// The epoch at work or just done, from 1.
+    pub epoch: usize,
+    /// Epochs in all.
+    pub num_epochs: usize,
+    /// Steps done in this epoch.
+    pub step: usize,
+    /// Steps of an epoch.
+    pub num_steps: usize,
+    /// Loss over all training nodes.
+    pub train_loss: f64,
+    /// Loss over the validation nodes.
+    pub val_loss: f64,
+    /// Accuracy over the validation nodes.
+    pub val_accuracy: f64,
+    /// Seconds of training steps so far, evaluation and callbacks apart.
+    pub seconds: f64,
+}
+
+/// Told of progress, with the model as it is then; may end the training.
+pub type Report<'a> = dyn FnMut(&Model, &Progress) -> std::result::Result<(), Interrupt> + 'a;
+
+/// Within an epoch progress is told this often.
+const REPORT_EVERY: Duration = Duration::from_millis(500);
+
+/// Trains `model`. The history has the completed epochs, whatever the result. Cancelled, the model keeps its last
+/// completed step; diverged, its last finite parameters.
+pub fn train(
+    model: &mut Model,
+    graph: &Graph,
+    estimator: &mut Estimator,
+    optimizer: &mut Optimizer,
+    options: &Options,
+    report: &mut Report<'_>,
+) -> (History, Result<()>) {
+    let history = History::default();
+    let mut run = Run { model, graph, estimator, optimizer, options, report, history, best: None, order: Vec::new() };
+    let result = run.run();
+    (run.history, result)
+}
+
+struct Run<'a, 'r> {
+    model: &'a mut Model,
+    graph: &'a Graph,
+    estimator: &'a mut Estimator,
+    optimizer: &'a mut Optimizer,
+    options: &'a Options,
+    report: &'a mut Report<'r>,
+    history: History,
+    /// Parameters after the best epoch.
+    best: Option<Vec<f32>>,
+    /// The training nodes in the order of the epoch at work.
+    order: Vec<i32>,
+}
+
+impl Run<'_, '_> {
+    fn run(&mut self) -> Result<()> {
+        self.check()?;
+        if let Some(path) = &self.options.resume {
+            self.resume(path)?;
+        }
+        while self.history.len() < self.options.epochs && !self.out_of_patience() {
+            self.epoch()?;
+        }
+        match self.best.take() {
+            Some(best) if self.options.restore_best => self.model.set_parameters(&best),
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds what would fail later, before anything is changed.
+    fn check(&mut self) -> Result<()> {
+        self.estimator.check(self.model, self.graph)?;
+        self.order = try_copied(self.graph.labelled_split(Split::Train)?)?;
+        if self.options.patience > 0 {
+            if self.options.evaluate_every == 0 {
+                return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
+            }
+            self.graph.labelled_split(Split::Val)?;
+        }
+        Ok(())
+    }
+
+    fn out_of_patience(&self) -> bool {
+        let since = self.history.len() - self.history.best_epoch();
+        self.options.patience > 0 && since >= self.options.patience
+    }
+
+    fn epoch(&mut self) -> Result<()> {
+        let epoch = self.history.len() + 1;
+        let (batch_loss, seconds) = self.steps(epoch)?;
+        let mut record = Record { batch_loss, seconds, ..Record::default() };
+        let every = self.options.evaluate_every;
+        if every > 0 && (epoch.is_multiple_of(every) || epoch == self.options.epochs) {
+            self.evaluate(&mut record)?;
+        }
+        if self.history.push(record)? {
+            match &mut self.best {
+                Some(best) => best.copy_from_slice(self.model.parameters()),
+                None => self.best = Some(try_copied(self.model.parameters())?),
+            }
+        }
+        if let Some((path, every)) = &self.options.checkpoint
+            && (epoch.is_multiple_of(*every) || epoch == self.options.epochs || self.out_of_patience())
+        {
+            self.checkpoint(path)?;
+        }
+        let num_steps = self.num_steps();
+        self.tell(epoch, num_steps, num_steps, &record, self.history.seconds())
+    }
+
+    /// One pass over the training nodes; gives the mean loss of its batches and its seconds.
+    fn steps(&mut self, epoch: usize) -> Result<(f64, f64)> {
+        let before = self.history.seconds();
+        let mut elapsed = Duration::ZERO;
+        let mut start = Instant::now();
+        let mut last_told = start;
+        // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
+        let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
+        self.order.copy_from_slice(self.graph.split(Split::Train));
+        for i in (1..self.order.len()).rev() {
+            self.order.swap(i, random.below(i as u64 + 1) as usize);
+        }
+        let num_steps = self.num_steps();
+        let mut sum = 0.0;
+        for step in 0..num_steps {
+            let from = step * self.options.batch_size;
+            let batch = (!self.estimator.is_full())
+                .then(|| &self.order[from..(from.saturating_add(self.options.batch_size)).min(self.order.len())]);
+            let (loss, gradient) = self.estimator.gradient(self.model, self.graph, batch)?;
+            self.optimizer.update(self.model.parameters_mut(), gradient)?;
+            sum += loss;
+            if step + 1 < num_steps && last_told.elapsed() >= REPORT_EVERY {
+                elapsed += start.elapsed();
+                self.tell(epoch, step + 1, num_steps, &Record::default(), before + elapsed.as_secs_f64())?;
+                start = Instant::now();
+                last_told = start;
+            }
+        }
+        elapsed += start.elapsed();
+        Ok((sum / num_steps as f64, elapsed.as_secs_f64()))
+    }
+
+    fn num_steps(&self) -> usize {
+        if self.estimator.is_full() { 1 } else { self.order.len().div_ceil(self.options.batch_size) }
+    }
+
+    fn evaluate(&mut self, record: &mut Record) -> Result<()> {
+        let has_val = !self.graph.split(Split::Val).is_empty();
+        let splits = if has_val { &[Split::Train, Split::Val][..] } else { &[Split::Train][..] };
+        let mut measured = self.model.evaluate_splits(self.graph, splits)?.into_iter();
+        record.train_loss = measured.next().map_or(f64::NAN, |(loss, _)| loss);
+        (record.val_loss, record.val_accuracy) = measured.next().unwrap_or((f64::NAN, f64::NAN));
+        Ok(())
+    }
+
+    fn tell(&mut self, epoch: usize, step: usize, num_steps: usize, record: &Record, seconds: f64) -> Result<()> {
+        let &Record { train_loss, val_loss, val_accuracy, .. } = record;
+        let num_epochs = self.options.epochs;
+        let progress = Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds };
+        (self.report)(self.model, &progress)
+            .map_err(|_| Error::Cancelled(format!("the progress callback stopped training in epoch {epoch}")))
+    }
+}
