@@ -437,18 +437,19 @@ plim_status plim_graph_from_mixture(size_t nodes_per_class, uint64_t seed, plim_
 /**
  * Reads a graph from an .npz file, as NumPy's savez writes it or plim_graph_save() does.
  *
- * Keys: `num_nodes`; `edges` [m, 2] with `edge_weights` [m] if weighted and `self_loops` [k], or `adj_indptr`,
- * `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
+ * Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
+ * weighted, or `adj_indptr`, `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
  * `features_indices`, `features_data`; `labels` [n], -1 for none; `train`, `val`, `test`; `normalization`. All but
  * the nodes and edges may be missing; other keys are ignored.
  *
  * @param path  a file name.
  * @param out   receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_IO (it cannot be read), PLIM_ERROR_BAD_FORMAT (it is not such
- *         a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
+ *         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
  */
-plim_status plim_graph_load(const char *path, plim_graph **out);
+plim_status plim_graph_load(const char *path,
+                            plim_graph **out);
 
 /**
  * Writes the graph as an .npz file that plim_graph_load() and numpy.load() read.
@@ -459,7 +460,8 @@ plim_status plim_graph_load(const char *path, plim_graph **out);
  * @param graph  the graph.
  * @param path   a file name, ending in .npz by custom.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_IO.
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
 plim_status plim_graph_save(const plim_graph *graph, const char *path);
 
@@ -650,8 +652,8 @@ plim_status plim_model_gcn(const size_t *widths, size_t num_widths, uint64_t see
  * @param path  a file name.
  * @param out   receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_IO (it cannot be read), PLIM_ERROR_BAD_FORMAT (it is not such
- *         a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
+ *         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
  */
 plim_status plim_model_load(const char *path, plim_model **out);
 
@@ -664,7 +666,8 @@ plim_status plim_model_load(const char *path, plim_model **out);
  * @param model  the model.
  * @param path   a file name, ending in .safetensors by custom.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_IO.
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
 plim_status plim_model_save(const plim_model *model, const char *path);
 

@@ -161,16 +161,16 @@ pub unsafe extern "C" fn plim_graph_from_mixture(
 
 /// Reads a graph from an .npz file, as NumPy's savez writes it or plim_graph_save() does.
 ///
-/// Keys: `num_nodes`; `edges` [m, 2] with `edge_weights` [m] if weighted and `self_loops` [k], or `adj_indptr`,
-/// `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
+/// Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
+/// weighted, or `adj_indptr`, `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
 /// `features_indices`, `features_data`; `labels` [n], -1 for none; `train`, `val`, `test`; `normalization`. All but
 /// the nodes and edges may be missing; other keys are ignored.
 ///
 /// @param path  a file name.
 /// @param out   receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_IO (it cannot be read), PLIM_ERROR_BAD_FORMAT (it is not such
-///         a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
+///         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_load(path: *const c_char, out: *mut *mut plim_graph) -> plim_status {
@@ -191,7 +191,8 @@ pub unsafe extern "C" fn plim_graph_load(path: *const c_char, out: *mut *mut pli
 /// @param graph  the graph.
 /// @param path   a file name, ending in .npz by custom.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_IO.
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
+///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const c_char) -> plim_status {

@@ -72,8 +72,8 @@ pub unsafe extern "C" fn plim_model_gcn(
 /// @param path  a file name.
 /// @param out   receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_IO (it cannot be read), PLIM_ERROR_BAD_FORMAT (it is not such
-///         a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
+///         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut plim_model) -> plim_status {
@@ -94,7 +94,8 @@ pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut pli
 /// @param model  the model.
 /// @param path   a file name, ending in .safetensors by custom.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_IO.
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
+///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_save(model: *const plim_model, path: *const c_char) -> plim_status {

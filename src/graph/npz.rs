@@ -19,7 +19,7 @@ use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
 use npyz::{NpyFile, WriterBuilder};
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::result::ZipError;
 
@@ -51,7 +51,24 @@ struct Archive {
 
 impl Archive {
     fn open(path: &Path) -> Result<Self> {
-        let zip = zip::ZipArchive::new(BufReader::new(file::open(path)?)).map_err(zip_error)?;
+        let mut zip = zip::ZipArchive::new(BufReader::new(file::open(path)?)).map_err(zip_error)?;
+        let mut file = file::open(path)?;
+        // A damaged name in the directory would make an array look as if it were missing. Each member has its name a
+        // second time, 30 bytes into its own header.
+        for i in 0..zip.len() {
+            let member = zip.by_index_raw(i).map_err(zip_error)?;
+            let (start, name) = (member.header_start(), member.name_raw().to_vec());
+            drop(member);
+            let mut found = Vec::new();
+            file.seek(SeekFrom::Start(start.saturating_add(30))).map_err(|e| file::io_error(path, &e))?;
+            (&file).take(name.len() as u64).read_to_end(&mut found).map_err(|e| file::io_error(path, &e))?;
+            if found != name {
+                return Err(Error::BadFormat(format!(
+                    "a member has two names, {:?} being one",
+                    name.escape_ascii().to_string()
+                )));
+            }
+        }
         Ok(Archive { zip })
     }
 
@@ -87,6 +104,8 @@ impl Archive {
             return Err(Error::BadFormat(format!("edges has {} columns instead of 2", edges.shape[1])));
         }
         let loops = self.integers::<i32>("self_loops", 1)?.map_or(Vec::new(), |a| a.data);
+        super::csr::check_indices(n, &edges.data, "edges")?;
+        super::csr::check_indices(n, &loops, "self_loops")?;
         let mut weights = self.reals("edge_weights", 1)?.map(|a| a.data);
         if let Some(weights) = &mut weights {
             expect_len("edge_weights", weights.len(), m)?;
@@ -139,48 +158,28 @@ impl Archive {
     }
 
     fn integers<T: TryFrom<i64> + Copy>(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<T>>> {
-        let narrow = |value: i64| {
-            T::try_from(value).map_err(|_| Error::BadFormat(format!("{name}: {value} does not fit 32 bits")))
-        };
-        self.array(name, dimensions, |npy, layout| {
-            let npy = match npy.try_data::<i32>() {
-                Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
-                Err(npy) => npy,
+        self.array(name, dimensions, |number| {
+            let whole = match number {
+                Number::Whole(x) => T::try_from(x).ok(),
+                Number::Real(_) => return Err(Error::BadFormat(format!("{name} holds reals, not integers"))),
             };
-            let npy = match npy.try_data::<i64>() {
-                Ok(data) => return collect(name, layout, data, narrow),
-                Err(npy) => npy,
-            };
-            let npy = match npy.try_data::<u8>() {
-                Ok(data) => return collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
-                Err(npy) => npy,
-            };
-            match npy.try_data::<i16>() {
-                Ok(data) => collect(name, layout, data.map(|v| Ok(i64::from(v?))), narrow),
-                Err(npy) => Err(wrong_type(name, &npy, "integers")),
-            }
+            whole.ok_or_else(|| Error::BadFormat(format!("{name} holds {number}, which does not fit 32 bits")))
         })
     }
 
     fn reals(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<f32>>> {
-        self.array(name, dimensions, |npy, layout| {
-            let npy = match npy.try_data::<f32>() {
-                Ok(data) => return collect(name, layout, data, Ok),
-                Err(npy) => npy,
-            };
-            match npy.try_data::<f64>() {
-                Ok(data) => collect(name, layout, data, |v| Ok(v as f32)),
-                Err(npy) => Err(wrong_type(name, &npy, "reals")),
-            }
+        self.array(name, dimensions, |number| match number {
+            Number::Whole(x) => Ok(x as f32),
+            Number::Real(x) => Ok(x as f32),
         })
     }
 
-    /// Hands the array `name` to `read`, if it is there, and then looks that nothing of it is left over.
-    fn array<T>(
+    /// The array `name`, if it is there, each number by `convert`.
+    fn array<T: Copy>(
         &mut self,
         name: &str,
         dimensions: usize,
-        read: impl FnOnce(NpyFile<&mut dyn Read>, Layout) -> Result<Array<T>>,
+        convert: impl Fn(Number) -> Result<T>,
     ) -> Result<Option<Array<T>>> {
         let mut entry = match self.zip.by_name(&format!("{name}.npy")) {
             Ok(entry) => entry,
@@ -197,13 +196,53 @@ impl Archive {
         let mut reader = std::io::Cursor::new(start).chain(BufReader::new(entry));
         let npy = NpyFile::new(&mut reader as &mut dyn Read).map_err(bad)?;
         let layout = layout_of(name, &npy, dimensions)?;
-        let array = read(npy, layout)?;
+        let array = collect(name, layout, numbers(name, npy)?, convert)?;
         // At the end, and only there, the archive compares its checksum.
         match reader.read(&mut [0]).map_err(bad)? {
             0 => Ok(Some(array)),
             _ => Err(Error::BadFormat(format!("{name} has more values than its shape says"))),
         }
     }
+}
+
+/// A number of whatever type NumPy stored.
+#[derive(Clone, Copy)]
+enum Number {
+    Whole(i64),
+    Real(f64),
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Number::Whole(x) => x.fmt(f),
+            Number::Real(x) => x.fmt(f),
+        }
+    }
+}
+
+type Numbers<'a> = Box<dyn Iterator<Item = std::io::Result<Number>> + 'a>;
+
+/// The numbers of an array: integers of 8 to 64 bits, reals of 32 or 64.
+fn numbers<'a>(name: &str, npy: NpyFile<&'a mut dyn Read>) -> Result<Numbers<'a>> {
+    macro_rules! first_that_fits {
+        ($npy:expr, $($type:ty => $number:expr),*) => {{
+            let npy = $npy;
+            $(let npy = match npy.try_data::<$type>() {
+                Ok(data) => return Ok(Box::new(data.map(|x| x.map($number)))),
+                Err(npy) => npy,
+            };)*
+            npy
+        }};
+    }
+    let npy = first_that_fits!(npy,
+        i32 => |x| Number::Whole(x.into()), f32 => |x| Number::Real(x.into()),
+        i64 => Number::Whole, f64 => Number::Real,
+        u8 => |x| Number::Whole(x.into()), i8 => |x| Number::Whole(x.into()),
+        u16 => |x| Number::Whole(x.into()), i16 => |x| Number::Whole(x.into()),
+        u32 => |x| Number::Whole(x.into()), u64 => |x| Number::Whole(i64::try_from(x).unwrap_or(i64::MAX))
+    );
+    Err(Error::BadFormat(format!("{name} holds {}, not integers or reals", npy.dtype().descr())))
 }
 
 /// An array, row-major.
@@ -247,10 +286,6 @@ fn collect<S, T: Copy>(
         data = row_major;
     }
     Ok(Array { shape, data })
-}
-
-fn wrong_type<R: Read>(name: &str, npy: &NpyFile<R>, wanted: &str) -> Error {
-    Error::BadFormat(format!("{name} holds {}, not {wanted}", npy.dtype().descr()))
 }
 
 fn missing(what: &str) -> Error {
