@@ -69,6 +69,14 @@ impl Error {
         Error::InvalidArgument(format!("{name}[{index}] = {value} {complaint}"))
     }
 
+    /// The same error, told with where it happened.
+    pub(crate) fn at(self, place: impl Display) -> Self {
+        match self {
+            Error::Diverged(text) => Error::Diverged(format!("{place}: {text}")),
+            other => other,
+        }
+    }
+
     /// The same complaint about a file's content.
     pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
         match self {
@@ -105,8 +113,8 @@ pub(crate) fn try_copied<T: Copy>(source: &[T]) -> Result<Vec<T>> {
 
 /// Makes `v` hold `len` elements of unspecified value, for a buffer that is reused from step to step.
 ///
-/// Where it must grow, it takes half as much again: draws differ in size from step to step, and the slack
-/// keeps the next ones from allocating.
+/// Where it must grow, it takes half as much again and some: draws differ in size from step to step, a first step may
+/// even have none, and the slack keeps the next ones from allocating.
 pub(crate) fn try_resize<T: Copy + Default>(v: &mut Vec<T>, len: usize) -> Result<()> {
     try_reserve_with_slack(v, len)?;
     v.resize(len, T::default());
@@ -115,8 +123,9 @@ pub(crate) fn try_resize<T: Copy + Default>(v: &mut Vec<T>, len: usize) -> Resul
 
 /// Makes room for `len` elements in all, with the slack of [`try_resize`].
 pub(crate) fn try_reserve_with_slack<T>(v: &mut Vec<T>, len: usize) -> Result<()> {
-    if v.capacity() < len {
-        let wanted = len.saturating_add(len / 2).saturating_add(16) - v.len();
+    const SLACK: usize = 1024;
+    if v.capacity() < len.max(1) {
+        let wanted = len.saturating_add(len / 2).saturating_add(SLACK) - v.len();
         if v.try_reserve_exact(wanted).is_err() {
             v.try_reserve_exact(len - v.len())?;
         }

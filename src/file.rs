@@ -51,14 +51,24 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -
         return result;
     }
     // The name itself lives in the folder; some file systems cannot flush a folder, and then there is nothing to do.
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Finds early that `path` could not be written for want of its folder.
+pub fn check_folder_of(path: &Path) -> Result<()> {
+    let folder = folder_of(path);
+    let metadata = fs::metadata(folder).map_err(|e| io_error(path, &e))?;
+    if metadata.is_dir() { Ok(()) } else { Err(Error::Io(format!("{}: is not a folder", folder.display()))) }
 }
 
 /// A name beside `path` that no other process or thread uses.

@@ -215,7 +215,7 @@ pub extern "C" fn plim_estimator_property(estimator: *const plim_estimator) -> u
 /// Estimates loss and gradient at the model's parameters.
 ///
 /// The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails leaves the sequence of draws
-/// where it was. After the first calls have made room, a call allocates nothing.
+/// where it was. Once its buffers have grown to the largest step, a call allocates nothing.
 ///
 /// @param estimator   the estimator.
 /// @param model       the model.

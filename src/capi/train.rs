@@ -248,7 +248,7 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
     })
 }
 
-/// Ends training when so many epochs in a row have not improved the validation accuracy.
+/// Ends training when an evaluation finds that so many epochs have not improved the validation accuracy.
 ///
 /// @param options  the options.
 /// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.

@@ -237,7 +237,7 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize>(
 /// `e^x` for `x ≤ 0`, to two units in the last place; NaN stays NaN, and below -87 the answer stays at e^-87.
 ///
 /// By hand, so that the bits do not depend on the machine's libm and the loop over a row can be vectorised:
-/// `x = k·ln 2 + r`, `e^r` by a polynomial of degree 6 on |r| ≤ ln 2 / 2, and `2^k` put into the exponent.
+/// `x = k·ln 2 + r`, `e^r` by Cephes' minimax polynomial on |r| ≤ ln 2 / 2, and `2^k` put into the exponent.
 #[inline(always)]
 fn exp<A: Arithmetic>(x: f32) -> f32 {
     const MAGIC: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the rounded integer in the low bits
@@ -246,8 +246,8 @@ fn exp<A: Arithmetic>(x: f32) -> f32 {
     let k = shifted - MAGIC;
     let r = A::madd(k, -0.693_359_4, x);
     let r = A::madd(k, 2.121_944_4e-4, r);
-    let mut p = 1.388_888_9e-3;
-    for c in [8.333_334e-3, 4.166_666_8e-2, 1.666_666_7e-1, 0.5, 1.0, 1.0] {
+    let mut p = 1.987_569_1e-4;
+    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5, 1.0, 1.0] {
         p = A::madd(p, r, c);
     }
     p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))

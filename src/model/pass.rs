@@ -184,7 +184,7 @@ impl Workspace {
                 Order::Aggregated => {
                     let by = (self.delta.as_slice(), width);
                     let scratch = &mut self.partial_sums;
-                    return self.input.transposed_times(graph, chain, threads, by, gradient, scratch);
+                    self.input.transposed_times(graph, chain, threads, by, gradient, scratch)?;
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
@@ -219,6 +219,10 @@ impl Workspace {
                 self.next_delta.iter_mut().zip(hidden).for_each(|(d, &h)| *d = if h > 0.0 { *d } else { 0.0 });
                 std::mem::swap(&mut self.delta, &mut self.next_delta);
             }
+        }
+        if model.num_layers().is_multiple_of(2) {
+            // Back in their places, so that the next step finds each as large as it needs it.
+            std::mem::swap(&mut self.delta, &mut self.next_delta);
         }
         Ok(())
     }

@@ -87,6 +87,11 @@ impl History {
         self.best_epoch
     }
 
+    /// The last epoch whose validation accuracy was measured, from 1; 0 if none was.
+    pub fn last_evaluated(&self) -> usize {
+        self.records.iter().rposition(|record| !record.val_accuracy.is_nan()).map_or(0, |at| at + 1)
+    }
+
     /// One number per epoch.
     pub fn column(&self, column: Column) -> impl Iterator<Item = f64> + '_ {
         self.records.iter().map(move |record| record.to_array()[column as usize])

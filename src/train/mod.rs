@@ -7,6 +7,7 @@ pub use history::{Column, History};
 
 use crate::error::{Error, Result, try_copied};
 use crate::estimator::Estimator;
+use crate::file;
 use crate::graph::{Graph, Split};
 use crate::model::Model;
 use crate::optim::{Interrupt, Optimizer};
@@ -132,12 +133,16 @@ impl Run<'_, '_> {
             }
             self.graph.labelled_split(Split::Val)?;
         }
+        if let Some((path, _)) = &self.options.checkpoint {
+            file::check_folder_of(path)?;
+        }
         Ok(())
     }
 
+    /// Only an epoch that was evaluated can show that there is no improvement.
     fn out_of_patience(&self) -> bool {
-        let since = self.history.len() - self.history.best_epoch();
-        self.options.patience > 0 && since >= self.options.patience
+        let (best, last) = (self.history.best_epoch(), self.history.last_evaluated());
+        self.options.patience > 0 && best > 0 && last - best >= self.options.patience
     }
 
     fn epoch(&mut self) -> Result<()> {
@@ -181,8 +186,10 @@ impl Run<'_, '_> {
             let from = step * self.options.batch_size;
             let batch = (!self.estimator.is_full())
                 .then(|| &self.order[from..(from.saturating_add(self.options.batch_size)).min(self.order.len())]);
-            let (loss, gradient) = self.estimator.gradient(self.model, self.graph, batch)?;
-            self.optimizer.update(self.model.parameters_mut(), gradient)?;
+            let place = || format!("epoch {epoch}, step {}", step + 1);
+            let estimate = self.estimator.gradient(self.model, self.graph, batch);
+            let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
+            self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
             sum += loss;
             if step + 1 < num_steps && last_told.elapsed() >= REPORT_EVERY {
                 elapsed += start.elapsed();
