@@ -77,7 +77,7 @@ fn refusal<T: Object, G>(error: TryLockError<G>) -> Error {
         TryLockError::Poisoned(_) => {
             Error::Poisoned(format!("an earlier internal error left this {} unusable; free it", T::NAME))
         }
-        TryLockError::WouldBlock => Error::Busy(format!("another thread is using this {}", T::NAME)),
+        TryLockError::WouldBlock => Error::Busy(format!("another call is using this {}", T::NAME)),
     }
 }
 

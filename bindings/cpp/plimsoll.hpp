@@ -1,0 +1,914 @@
+/**
+ * @file plimsoll.hpp
+ *
+ * Plimsoll in C++17: plimsoll.h with owners, exceptions, vectors and lambdas. Header-only; link libplimsoll.
+ *
+ *     #include <plimsoll.hpp>
+ *     using namespace plimsoll;
+ *
+ *     Graph graph = Graph::mixture(2000, 0);
+ *     Model model = Model::gcn({graph.num_features(), 16, graph.num_classes()}, 0);
+ *     Estimator estimator = Estimator::consistent({0, 400});
+ *     Optimizer sgd = Optimizer::sgd(1).set_schedule(Schedule::inverse_sqrt);
+ *     auto [history, cancelled] = train(model, graph, estimator, sgd, TrainOptions().set_epochs(50));
+ *     double accuracy = model.evaluate(graph, Split::test).accuracy;
+ *
+ * Names. plim_model_set_threads(model, n) is model.set_threads(n); plimsoll.h documents ranges and defaults.
+ * Ownership. The classes move and do not copy. A call on a moved-from object throws PLIM_ERROR_NULL_POINTER, but its
+ *   getters answer 0. get() lends the C handle, release() gives it up, adopt() takes one over.
+ * Errors. A status becomes an Error, which has the status and the message. So does an array of the wrong length.
+ * Arrays. A Span parameter takes a vector, an array, {1, 2, 3} or any data() and size(), borrowed for the call. "All
+ *   nodes" is the overload without a list; an empty list is an empty list.
+ * Callbacks. A lambda returns nothing, or Next::go or Next::stop. What it throws comes out of train() or minimize().
+ *   A stop of its own is no error: the result says `cancelled`. Divergence is one, and Error::history() has the epochs.
+ * Threads. Const calls may run on any number of threads at once; others need the object to themselves.
+ */
+#ifndef PLIMSOLL_HPP
+#define PLIMSOLL_HPP
+
+#include <plimsoll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+class History;
+
+/// A call failed: what() is "shape mismatch: weights has 2 elements, sources has 3".
+class Error : public std::runtime_error {
+public:
+  Error(plim_status status, const std::string &message, std::shared_ptr<const History> history = nullptr)
+      : std::runtime_error(std::string(plim_status_name(status)) + ": " + message), status_(status),
+        prefix_(std::strlen(plim_status_name(status)) + 2), history_(std::move(history)) {}
+
+  /// PLIM_ERROR_…
+  plim_status status() const noexcept { return status_; }
+
+  /// Which argument, which index, which value.
+  const char *message() const noexcept { return what() + prefix_; }
+
+  /// The epochs completed when training diverged; otherwise nullptr.
+  const History *history() const noexcept { return history_.get(); }
+
+private:
+  plim_status status_;
+  std::size_t prefix_;
+  std::shared_ptr<const History> history_;
+};
+
+/// The library's version, "0.1.0".
+inline const char *version() noexcept { return plim_version(); }
+
+/// The instruction set in use: "avx512", "avx2", "neon" or "portable".
+inline const char *isa() noexcept { return plim_isa(); }
+
+/// "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT.
+inline const char *status_name(plim_status status) noexcept { return plim_status_name(status); }
+
+enum class Split : std::int32_t { train = PLIM_SPLIT_TRAIN, val = PLIM_SPLIT_VAL, test = PLIM_SPLIT_TEST };
+
+enum class Normalization : std::int32_t {
+  symmetric = PLIM_NORMALIZATION_SYMMETRIC,
+  row = PLIM_NORMALIZATION_ROW,
+  none = PLIM_NORMALIZATION_NONE,
+};
+
+enum class Distribution : std::int32_t {
+  uniform = PLIM_DISTRIBUTION_UNIFORM,
+  importance = PLIM_DISTRIBUTION_IMPORTANCE,
+  neighbors = PLIM_DISTRIBUTION_NEIGHBORS,
+  ladies = PLIM_DISTRIBUTION_LADIES,
+};
+
+enum class Schedule : std::int32_t {
+  constant = PLIM_SCHEDULE_CONSTANT,
+  inverse = PLIM_SCHEDULE_INVERSE,
+  inverse_sqrt = PLIM_SCHEDULE_INVERSE_SQRT,
+};
+
+enum class Column : std::int32_t {
+  train_loss = PLIM_HISTORY_TRAIN_LOSS,
+  val_loss = PLIM_HISTORY_VAL_LOSS,
+  val_accuracy = PLIM_HISTORY_VAL_ACCURACY,
+  seconds = PLIM_HISTORY_SECONDS,
+  batch_loss = PLIM_HISTORY_BATCH_LOSS,
+};
+
+/// What an estimator declares itself to be.
+struct Property {
+  std::uint32_t bits = 0;
+  constexpr bool unbiased() const noexcept { return (bits & PLIM_PROPERTY_UNBIASED) != 0; }
+  constexpr bool consistent() const noexcept { return (bits & PLIM_PROPERTY_CONSISTENT) != 0; }
+  constexpr bool exact() const noexcept { return (bits & PLIM_PROPERTY_EXACT) != 0; }
+};
+
+/// A callback's answer; one that returns nothing goes on.
+enum class Next { go, stop };
+
+/// A view of a caller's array: for parameters, since it keeps nothing alive. Span<const T> reads, Span<T> writes.
+template <class T> class Span {
+  template <class C>
+  using enable_if_array = std::enable_if_t<
+      !std::is_same_v<std::decay_t<C>, Span> && (std::is_const_v<T> || std::is_lvalue_reference_v<C>) &&
+      std::is_convertible_v<std::remove_pointer_t<decltype(std::data(std::declval<C &>()))> (*)[], T (*)[]> &&
+      std::is_convertible_v<decltype(std::size(std::declval<C &>())), std::size_t>>;
+
+public:
+  using value_type = std::remove_const_t<T>;
+
+  constexpr Span() noexcept = default;
+  constexpr Span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+
+  /// A vector, an array, another span.
+  template <class C, class = enable_if_array<C>> constexpr Span(C &&array) : Span(std::data(array), std::size(array)) {}
+
+  /// {1, 2, 3}, which lives until the end of the full expression.
+  template <class U = T, class = std::enable_if_t<std::is_const_v<U>>>
+  constexpr Span(std::initializer_list<value_type> list) noexcept : Span(list.begin(), list.size()) {}
+
+  constexpr T *data() const noexcept { return data_; }
+  constexpr std::size_t size() const noexcept { return size_; }
+  constexpr bool empty() const noexcept { return size_ == 0; }
+  constexpr T *begin() const noexcept { return data_; }
+  constexpr T *end() const noexcept { return data_ + size_; }
+  constexpr T &operator[](std::size_t i) const { return data_[i]; }
+
+private:
+  T *data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+namespace detail {
+
+inline void check(plim_status status) {
+  if (status != PLIM_OK) {
+    throw Error(status, plim_last_error());
+  }
+}
+
+/// Two arrays that belong together are equally long.
+inline void same_size(const char *name, std::size_t size, const char *other, std::size_t expected) {
+  if (size != expected) {
+    throw Error(PLIM_ERROR_SHAPE_MISMATCH, std::string(name) + " has " + std::to_string(size) + " elements, " + other +
+                                               " has " + std::to_string(expected));
+  }
+}
+
+/// An array has this many elements.
+inline void has_size(const char *name, std::size_t size, std::size_t expected) {
+  if (size != expected) {
+    throw Error(PLIM_ERROR_SHAPE_MISMATCH,
+                std::string(name) + " has " + std::to_string(size) + " elements, not " + std::to_string(expected));
+  }
+}
+
+/// Compressed sparse rows fit each other.
+inline void fits_csr(std::size_t rows, Span<const std::int64_t> indptr, Span<const std::int32_t> indices) {
+  if (indptr.empty() || indptr.size() - 1 != rows) {
+    throw Error(PLIM_ERROR_SHAPE_MISMATCH, "indptr has " + std::to_string(indptr.size()) + " elements, not " +
+                                               std::to_string(rows) + " + 1");
+  }
+  if (indptr[rows] < 0 || static_cast<std::uint64_t>(indptr[rows]) != indices.size()) {
+    throw Error(PLIM_ERROR_SHAPE_MISMATCH, "indices has " + std::to_string(indices.size()) +
+                                               " elements, but indptr ends with " + std::to_string(indptr[rows]));
+  }
+}
+
+/// A pointer for C that is not NULL: there, an empty list is not "all".
+inline const std::int32_t *list(Span<const std::int32_t> nodes) noexcept {
+  static constexpr std::int32_t nothing = 0;
+  return nodes.data() != nullptr ? nodes.data() : &nothing;
+}
+
+/// A file name for C, which would cut it at a zero byte.
+inline const char *c_path(const std::string &path) {
+  if (path.find('\0') != std::string::npos) {
+    throw Error(PLIM_ERROR_INVALID_ARGUMENT, "path has a zero byte");
+  }
+  return path.c_str();
+}
+
+/// Calls a callback; true if it asks to stop.
+template <class F, class... Args> bool stops(F &callback, Args &&...args) {
+  using Answer = std::invoke_result_t<F &, Args...>;
+  static_assert(std::is_void_v<Answer> || std::is_same_v<Answer, Next>,
+                "a callback returns nothing, plimsoll::Next::go or plimsoll::Next::stop");
+  if constexpr (std::is_void_v<Answer>) {
+    callback(std::forward<Args>(args)...);
+    return false;
+  } else {
+    return callback(std::forward<Args>(args)...) == Next::stop;
+  }
+}
+
+/// Owns a C handle.
+template <class T, void (*Free)(T *)> class Handle {
+public:
+  /// The handle, for calls to C; it stays owned.
+  T *get() noexcept { return handle_.get(); }
+  const T *get() const noexcept { return handle_.get(); }
+
+  /// Gives the handle up: plim_…_free() it in the end.
+  T *release() noexcept { return handle_.release(); }
+
+  /// Whether there is one: false after a move.
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+protected:
+  explicit Handle(T *handle) noexcept : handle_(handle) {}
+
+  /// What a C constructor makes.
+  template <class Make> static T *make(Make &&constructor) {
+    T *handle = nullptr;
+    check(constructor(&handle));
+    return handle;
+  }
+
+  struct Deleter {
+    void operator()(T *handle) const noexcept { Free(handle); }
+  };
+  std::unique_ptr<T, Deleter> handle_;
+};
+
+} // namespace detail
+
+/// An attributed graph: adjacency, features, labels and splits.
+class Graph : public detail::Handle<plim_graph, plim_graph_free> {
+public:
+  /// Takes over a C handle.
+  static Graph adopt(plim_graph *handle) noexcept { return Graph(handle); }
+
+  /// An undirected graph; edge i links sources[i] and targets[i].
+  static Graph from_edges(std::size_t num_nodes, Span<const std::int32_t> sources,
+                          Span<const std::int32_t> targets) {
+    detail::same_size("targets", targets.size(), "sources", sources.size());
+    return edges(num_nodes, sources, targets, nullptr);
+  }
+
+  /// The same with a weight per edge.
+  static Graph from_edges(std::size_t num_nodes, Span<const std::int32_t> sources,
+                          Span<const std::int32_t> targets, Span<const float> weights) {
+    detail::same_size("targets", targets.size(), "sources", sources.size());
+    detail::same_size("weights", weights.size(), "sources", sources.size());
+    return edges(num_nodes, sources, targets, weights.data());
+  }
+
+  /// A as given, directed or not; row v, from indptr[v] to indptr[v + 1], lists the nodes that v aggregates from.
+  static Graph from_csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices) {
+    detail::fits_csr(num_nodes, indptr, indices);
+    return csr(num_nodes, indptr, indices, nullptr);
+  }
+
+  /// The same with a weight per entry.
+  static Graph from_csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices,
+                        Span<const float> values) {
+    detail::fits_csr(num_nodes, indptr, indices);
+    detail::same_size("values", values.size(), "indices", indices.size());
+    return csr(num_nodes, indptr, indices, values.data());
+  }
+
+  /// The paper's Mixture graph: three classes in the plane; its size there is 2000 nodes per class.
+  static Graph mixture(std::size_t nodes_per_class, std::uint64_t seed) {
+    return Graph(make([&](plim_graph **out) { return plim_graph_from_mixture(nodes_per_class, seed, out); }));
+  }
+
+  /// Reads an .npz file.
+  static Graph load(const std::string &path) {
+    return Graph(make([&](plim_graph **out) { return plim_graph_load(detail::c_path(path), out); }));
+  }
+
+  /// Writes an .npz file, whole or not at all.
+  void save(const std::string &path) const { detail::check(plim_graph_save(get(), detail::c_path(path))); }
+
+  /// Bounds the memory for aggregated features.
+  void set_cache(std::size_t max_bytes) { detail::check(plim_graph_set_cache(get(), max_bytes)); }
+
+  /// Dense features, row-major: num_nodes() rows of `num_features`.
+  void set_features(std::size_t num_features, Span<const float> row_major) {
+    // Without nodes the handle is not live, without features the number is wrong: both are C's to say.
+    if (num_nodes() != 0 && num_features != 0 &&
+        (row_major.size() % num_features != 0 || row_major.size() / num_features != num_nodes())) {
+      throw Error(PLIM_ERROR_SHAPE_MISMATCH, "row_major has " + std::to_string(row_major.size()) +
+                                                 " elements, not " + std::to_string(num_nodes()) + " times " +
+                                                 std::to_string(num_features));
+    }
+    detail::check(plim_graph_set_features(get(), num_features, row_major.data()));
+  }
+
+  /// Features in compressed sparse rows.
+  void set_sparse_features(std::size_t num_features, Span<const std::int64_t> indptr,
+                           Span<const std::int32_t> indices, Span<const float> values) {
+    if (num_nodes() != 0) {
+      detail::fits_csr(num_nodes(), indptr, indices);
+      detail::same_size("values", values.size(), "indices", indices.size());
+    }
+    detail::check(
+        plim_graph_set_sparse_features(get(), num_features, indptr.data(), indices.data(), values.data()));
+  }
+
+  /// Divides each row of the features by its sum.
+  void normalize_features() { detail::check(plim_graph_normalize_features(get())); }
+
+  /// A class per node; -1 for none.
+  void set_labels(Span<const std::int32_t> labels) {
+    if (num_nodes() != 0) {
+      detail::has_size("labels", labels.size(), num_nodes());
+    }
+    detail::check(plim_graph_set_labels(get(), labels.data()));
+  }
+
+  /// The nodes of a split; none empties it.
+  void set_split(Split split, Span<const std::int32_t> nodes) {
+    detail::check(plim_graph_set_split(get(), static_cast<std::int32_t>(split), nodes.data(), nodes.size()));
+  }
+
+  /// How A becomes Â.
+  void set_normalization(Normalization normalization) {
+    detail::check(plim_graph_set_normalization(get(), static_cast<std::int32_t>(normalization)));
+  }
+
+  std::size_t num_nodes() const noexcept { return plim_graph_num_nodes(get()); }
+  std::size_t num_edges() const noexcept { return plim_graph_num_edges(get()); }
+  std::size_t num_features() const noexcept { return plim_graph_num_features(get()); }
+  std::size_t num_classes() const noexcept { return plim_graph_num_classes(get()); }
+  std::size_t split_size(Split split) const noexcept {
+    return plim_graph_split_size(get(), static_cast<std::int32_t>(split));
+  }
+
+  /// The nodes of a split.
+  std::vector<std::int32_t> split(Split split) const {
+    std::vector<std::int32_t> nodes(split_size(split));
+    detail::check(plim_graph_copy_split(get(), static_cast<std::int32_t>(split), nodes.data(), nodes.size()));
+    return nodes;
+  }
+
+  /// The class of each node; -1 for none.
+  std::vector<std::int32_t> labels() const {
+    std::vector<std::int32_t> labels(num_nodes());
+    detail::check(plim_graph_copy_labels(get(), labels.data(), labels.size()));
+    return labels;
+  }
+
+private:
+  explicit Graph(plim_graph *handle) noexcept : Handle(handle) {}
+
+  static Graph edges(std::size_t num_nodes, Span<const std::int32_t> sources, Span<const std::int32_t> targets,
+                     const float *weights) {
+    return Graph(make([&](plim_graph **out) {
+      return plim_graph_from_edges(num_nodes, sources.size(), sources.data(), targets.data(), weights, out);
+    }));
+  }
+
+  static Graph csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices,
+                   const float *values) {
+    return Graph(make([&](plim_graph **out) {
+      return plim_graph_from_csr(num_nodes, indptr.data(), indices.data(), values, out);
+    }));
+  }
+};
+
+/// Mean cross-entropy without λ, and the share of nodes whose most probable class is their label.
+struct Evaluation {
+  double loss;
+  double accuracy;
+};
+
+/// A graph convolutional network and its parameters.
+class Model : public detail::Handle<plim_model, plim_model_free> {
+public:
+  /// Takes over a C handle.
+  static Model adopt(plim_model *handle) noexcept { return Model(handle); }
+
+  /// {1433, 16, 7} is the 2-layer network for Cora.
+  static Model gcn(Span<const std::size_t> widths, std::uint64_t seed) {
+    return Model(make([&](plim_model **out) { return plim_model_gcn(widths.data(), widths.size(), seed, out); }));
+  }
+
+  /// Reads a safetensors file.
+  static Model load(const std::string &path) {
+    return Model(make([&](plim_model **out) { return plim_model_load(detail::c_path(path), out); }));
+  }
+
+  /// Writes a safetensors file, whole or not at all.
+  void save(const std::string &path) const { detail::check(plim_model_save(get(), detail::c_path(path))); }
+
+  /// A model of its own with the same parameters and settings.
+  Model clone() const {
+    return Model(make([&](plim_model **out) { return plim_model_clone(get(), out); }));
+  }
+
+  /// λ of the penalty λ/2 ‖W‖².
+  void set_regularization(double lambda) { detail::check(plim_model_set_regularization(get(), lambda)); }
+
+  /// 0 for all cores.
+  void set_threads(std::size_t threads) { detail::check(plim_model_set_threads(get(), threads)); }
+
+  std::size_t num_layers() const noexcept { return plim_model_num_layers(get()); }
+  std::size_t num_parameters() const noexcept { return plim_model_num_parameters(get()); }
+
+  /// W(0), W(1), …, each row-major.
+  std::vector<float> parameters() const {
+    std::vector<float> values(num_parameters());
+    detail::check(plim_model_get_parameters(get(), values.data(), values.size()));
+    return values;
+  }
+
+  void set_parameters(Span<const float> values) {
+    detail::check(plim_model_set_parameters(get(), values.data(), values.size()));
+  }
+
+  /// Input, hidden, output.
+  std::vector<std::size_t> widths() const {
+    std::vector<std::size_t> widths(num_layers() + 1);
+    detail::check(plim_model_copy_widths(get(), widths.data(), widths.size()));
+    return widths;
+  }
+
+  /// Class probabilities of all nodes, a row per node, exact.
+  std::vector<float> predict(const Graph &graph) const {
+    return predict(graph, nullptr, 0, graph.num_nodes());
+  }
+
+  /// Class probabilities of the nodes listed.
+  std::vector<float> predict(const Graph &graph, Span<const std::int32_t> nodes) const {
+    return predict(graph, detail::list(nodes), nodes.size(), nodes.size());
+  }
+
+  /// H(layer+1) of all nodes, a row per node, exact; the last layer's is what enters the softmax.
+  std::vector<float> embed(const Graph &graph, std::size_t layer) const {
+    return embed(graph, nullptr, 0, graph.num_nodes(), layer);
+  }
+
+  /// H(layer+1) of the nodes listed.
+  std::vector<float> embed(const Graph &graph, std::size_t layer, Span<const std::int32_t> nodes) const {
+    return embed(graph, detail::list(nodes), nodes.size(), nodes.size(), layer);
+  }
+
+  /// Loss and accuracy on a split, exact.
+  Evaluation evaluate(const Graph &graph, Split split) const {
+    Evaluation result{};
+    detail::check(plim_model_evaluate(get(), graph.get(), static_cast<std::int32_t>(split), &result.loss,
+                                      &result.accuracy));
+    return result;
+  }
+
+private:
+  explicit Model(plim_model *handle) noexcept : Handle(handle) {}
+
+  std::vector<float> predict(const Graph &graph, const std::int32_t *nodes, std::size_t count,
+                             std::size_t rows) const {
+    std::vector<float> values(rows * widths().back());
+    detail::check(plim_model_predict(get(), graph.get(), nodes, count, values.data(), values.size()));
+    return values;
+  }
+
+  std::vector<float> embed(const Graph &graph, const std::int32_t *nodes, std::size_t count, std::size_t rows,
+                           std::size_t layer) const {
+    // A layer that is not there is C's to refuse; its width does not matter.
+    std::vector<float> values(layer < num_layers() ? rows * widths()[layer + 1] : 0);
+    detail::check(plim_model_embed(get(), graph.get(), nodes, count, layer, values.data(), values.size()));
+    return values;
+  }
+};
+
+/// A gradient in the order of Model::parameters(), and the objective as estimated, with λ.
+struct Gradient {
+  std::vector<float> values;
+  double loss;
+};
+
+/// Turns a batch of nodes into a gradient of a model's parameters. Setters chain.
+class Estimator : public detail::Handle<plim_estimator, plim_estimator_free> {
+public:
+  /// Takes over a C handle.
+  static Estimator adopt(plim_estimator *handle) noexcept { return Estimator(handle); }
+
+  /// The exact gradient over all training nodes; it takes no batch.
+  static Estimator full() {
+    return Estimator(make([](plim_estimator **out) { return plim_estimator_full(out); }));
+  }
+
+  /// The exact gradient of a batch, from its whole neighbourhood.
+  static Estimator unbiased() {
+    return Estimator(make([](plim_estimator **out) { return plim_estimator_unbiased(out); }));
+  }
+
+  /// From a few nodes drawn at each layer's input, input layer first; 0 for an exact layer.
+  static Estimator consistent(Span<const std::size_t> sample_sizes) {
+    return Estimator(make([&](plim_estimator **out) {
+      return plim_estimator_consistent(sample_sizes.data(), sample_sizes.size(), out);
+    }));
+  }
+
+  /// Starts the draws anew under a seed.
+  Estimator &set_seed(std::uint64_t seed) & {
+    detail::check(plim_estimator_set_seed(get(), seed));
+    return *this;
+  }
+  Estimator &&set_seed(std::uint64_t seed) && { return std::move(set_seed(seed)); }
+
+  /// What nodes are drawn from.
+  Estimator &set_distribution(Distribution distribution) & {
+    detail::check(plim_estimator_set_distribution(get(), static_cast<std::int32_t>(distribution)));
+    return *this;
+  }
+  Estimator &&set_distribution(Distribution distribution) && { return std::move(set_distribution(distribution)); }
+
+  /// Draws nodes in proportion to weights > 0, one per node of the graph.
+  Estimator &set_weights(Span<const double> weights) & {
+    detail::check(plim_estimator_set_weights(get(), weights.data(), weights.size()));
+    return *this;
+  }
+  Estimator &&set_weights(Span<const double> weights) && { return std::move(set_weights(weights)); }
+
+  /// Pins the draws at the input of a layer; no nodes take them back.
+  Estimator &set_draws(std::size_t layer, Span<const std::int32_t> nodes) & {
+    detail::check(plim_estimator_set_draws(get(), layer, nodes.data(), nodes.size()));
+    return *this;
+  }
+  Estimator &&set_draws(std::size_t layer, Span<const std::int32_t> nodes) && {
+    return std::move(set_draws(layer, nodes));
+  }
+
+  Property property() const noexcept { return Property{plim_estimator_property(get())}; }
+
+  /// The gradient over all training nodes.
+  Gradient gradient(const Model &model, const Graph &graph) {
+    Gradient result{std::vector<float>(model.num_parameters()), 0};
+    result.loss = gradient_into(result.values, model, graph);
+    return result;
+  }
+
+  /// The gradient of a batch.
+  Gradient gradient(const Model &model, const Graph &graph, Span<const std::int32_t> batch) {
+    Gradient result{std::vector<float>(model.num_parameters()), 0};
+    result.loss = gradient_into(result.values, model, graph, batch);
+    return result;
+  }
+
+  /// The same into a caller's buffer of model.num_parameters() floats; returns the loss. It allocates nothing.
+  double gradient_into(Span<float> gradient, const Model &model, const Graph &graph) {
+    return gradient_into(gradient, model, graph, nullptr, 0);
+  }
+  double gradient_into(Span<float> gradient, const Model &model, const Graph &graph,
+                       Span<const std::int32_t> batch) {
+    return gradient_into(gradient, model, graph, detail::list(batch), batch.size());
+  }
+
+private:
+  explicit Estimator(plim_estimator *handle) noexcept : Handle(handle) {}
+
+  double gradient_into(Span<float> gradient, const Model &model, const Graph &graph, const std::int32_t *batch,
+                       std::size_t count) {
+    double loss = 0;
+    detail::check(plim_estimator_gradient(get(), model.get(), graph.get(), batch, count, gradient.data(),
+                                          gradient.size(), &loss));
+    return loss;
+  }
+};
+
+/// (1/T)·Σ w_k of a minimisation; empty if the oracle cancelled it.
+struct MinimizeResult {
+  std::vector<double> average;
+  bool cancelled;
+};
+
+/// Moves parameters along gradients. Setters chain.
+class Optimizer : public detail::Handle<plim_optimizer, plim_optimizer_free> {
+public:
+  /// Takes over a C handle.
+  static Optimizer adopt(plim_optimizer *handle) noexcept { return Optimizer(handle); }
+
+  /// Stochastic gradient descent.
+  static Optimizer sgd(double step) {
+    return Optimizer(make([&](plim_optimizer **out) { return plim_optimizer_sgd(step, out); }));
+  }
+
+  /// Adam as PyTorch has it.
+  static Optimizer adam(double step) {
+    return Optimizer(make([&](plim_optimizer **out) { return plim_optimizer_adam(step, out); }));
+  }
+
+  /// How the step changes with the number of updates.
+  Optimizer &set_schedule(Schedule schedule) & {
+    detail::check(plim_optimizer_set_schedule(get(), static_cast<std::int32_t>(schedule)));
+    return *this;
+  }
+  Optimizer &&set_schedule(Schedule schedule) && { return std::move(set_schedule(schedule)); }
+
+  /// Decoupled weight decay, as in AdamW.
+  Optimizer &set_decay(double decay) & {
+    detail::check(plim_optimizer_set_decay(get(), decay));
+    return *this;
+  }
+  Optimizer &&set_decay(double decay) && { return std::move(set_decay(decay)); }
+
+  /// Keeps iterates in a ball around 0, in place of a ball or box; INFINITY for no bound.
+  Optimizer &set_ball(double radius) & {
+    detail::check(plim_optimizer_set_ball(get(), radius));
+    return *this;
+  }
+  Optimizer &&set_ball(double radius) && { return std::move(set_ball(radius)); }
+
+  /// Keeps every parameter in [low, high], in place of a ball or box.
+  Optimizer &set_box(double low, double high) & {
+    detail::check(plim_optimizer_set_box(get(), low, high));
+    return *this;
+  }
+  Optimizer &&set_box(double low, double high) && { return std::move(set_box(low, high)); }
+
+  /// Averages the iterates of updates and training; switching it on starts a new average.
+  Optimizer &set_averaging(bool on) & {
+    detail::check(plim_optimizer_set_averaging(get(), on ? 1 : 0));
+    return *this;
+  }
+  Optimizer &&set_averaging(bool on) && { return std::move(set_averaging(on)); }
+
+  /// Forgets updates, moments and average; the settings stay.
+  void reset() { detail::check(plim_optimizer_reset(get())); }
+
+  /// Moves the model once; with Estimator::gradient() a training loop of the caller's own.
+  void update(Model &model, Span<const float> gradient) {
+    detail::check(plim_optimizer_update(get(), model.get(), gradient.data(), gradient.size()));
+  }
+
+  /// The average of the iterates of `model`, which this optimizer has moved.
+  std::vector<float> average(const Model &model) const {
+    std::vector<float> values(model.num_parameters());
+    detail::check(plim_optimizer_average(get(), values.data(), values.size()));
+    return values;
+  }
+
+  /// Takes projected steps on a caller's own problem, in place. The oracle is called as
+  ///
+  ///     oracle(std::size_t step, Span<const double> w, Span<double> gradient)
+  ///
+  /// with step = 1, 2, … and zeros to write the gradient to. After a stop, a throw or divergence, `w` is the last
+  /// finite iterate.
+  template <class Oracle> MinimizeResult minimize(Span<double> w, std::size_t num_steps, Oracle &&oracle) {
+    Problem<std::remove_reference_t<Oracle>> problem{oracle, nullptr};
+    MinimizeResult result{std::vector<double>(w.size()), false};
+    const plim_status status = plim_optimizer_minimize(get(), problem.ask, &problem, num_steps, w.data(),
+                                                       result.average.data(), w.size());
+    if (problem.thrown) {
+      std::rethrow_exception(problem.thrown);
+    }
+    if (status == PLIM_ERROR_CANCELLED) {
+      return MinimizeResult{{}, true};
+    }
+    detail::check(status);
+    return result;
+  }
+
+private:
+  explicit Optimizer(plim_optimizer *handle) noexcept : Handle(handle) {}
+
+  template <class Oracle> struct Problem {
+    Oracle &oracle;
+    std::exception_ptr thrown;
+
+    static std::int32_t ask(void *self, std::size_t step, const double *w, double *gradient,
+                            std::size_t dim) noexcept {
+      Problem &problem = *static_cast<Problem *>(self);
+      try {
+        return detail::stops(problem.oracle, step, Span<const double>(w, dim), Span<double>(gradient, dim)) ? 1 : 0;
+      } catch (...) {
+        problem.thrown = std::current_exception();
+        return 1;
+      }
+    }
+  };
+};
+
+/// How far training is; NaN where nothing was evaluated.
+using Progress = plim_progress;
+
+namespace detail {
+
+/// A progress lambda, on the heap: C keeps its address while options move.
+class Callback {
+public:
+  virtual ~Callback() = default;
+  virtual bool stops(const Progress &progress) = 0;
+
+  static std::int32_t tell(void *self, const Progress *progress) noexcept;
+};
+
+template <class F> class CallbackOf final : public Callback {
+public:
+  explicit CallbackOf(F function) : function_(std::move(function)) {}
+  bool stops(const Progress &progress) override { return detail::stops(function_, progress); }
+
+private:
+  F function_;
+};
+
+/// A train() at work on this thread, which is the one that callbacks are called on: options may serve several at once.
+struct Run {
+  std::exception_ptr thrown;
+  Run *outer;
+
+  static Run *&innermost() noexcept {
+    static thread_local Run *run = nullptr;
+    return run;
+  }
+
+  Run() noexcept : outer(innermost()) { innermost() = this; }
+  ~Run() { innermost() = outer; }
+  Run(const Run &) = delete;
+  Run &operator=(const Run &) = delete;
+};
+
+inline std::int32_t Callback::tell(void *self, const Progress *progress) noexcept {
+  try {
+    return static_cast<Callback *>(self)->stops(*progress) ? 1 : 0;
+  } catch (...) {
+    if (Run *run = Run::innermost()) { // none if C trains with these options: then the exception only cancels
+      run->thrown = std::current_exception();
+    }
+    return 1;
+  }
+}
+
+} // namespace detail
+
+/// What training recorded, epoch by epoch.
+class History : public detail::Handle<plim_history, plim_history_free> {
+public:
+  /// Takes over a C handle.
+  static History adopt(plim_history *handle) noexcept { return History(handle); }
+
+  std::size_t num_epochs() const noexcept { return plim_history_num_epochs(get()); }
+
+  /// The first epoch of the highest validation accuracy, from 1; 0 if there is none.
+  std::size_t best_epoch() const noexcept { return plim_history_best_epoch(get()); }
+
+  /// One number per epoch; NaN where it was not evaluated.
+  std::vector<double> column(Column column) const {
+    std::vector<double> values(num_epochs());
+    detail::check(plim_history_copy(get(), static_cast<std::int32_t>(column), values.data(), values.size()));
+    return values;
+  }
+
+private:
+  explicit History(plim_history *handle) noexcept : Handle(handle) {}
+};
+
+/// What train() did. `cancelled`: the progress callback stopped it, and the model keeps its last step.
+struct TrainResult {
+  History history;
+  bool cancelled;
+};
+
+/// How to train. Setters chain: TrainOptions().set_epochs(50).set_seed(1).
+class TrainOptions : public detail::Handle<plim_train_options, plim_train_options_free> {
+public:
+  /// The defaults.
+  TrainOptions() : Handle(make([](plim_train_options **out) { return plim_train_options_new(out); })) {}
+
+  /// Takes over a C handle.
+  static TrainOptions adopt(plim_train_options *handle) noexcept { return TrainOptions(handle); }
+
+  /// Gives the handle up, without the callback, which is C++'s own; plim_train_options_free() it in the end.
+  plim_train_options *release() {
+    if (callback_) {
+      clear_progress();
+    }
+    return handle_.release();
+  }
+
+  TrainOptions &set_epochs(std::size_t epochs) & {
+    detail::check(plim_train_options_set_epochs(get(), epochs));
+    return *this;
+  }
+  TrainOptions &&set_epochs(std::size_t epochs) && { return std::move(set_epochs(epochs)); }
+
+  TrainOptions &set_batch_size(std::size_t batch_size) & {
+    detail::check(plim_train_options_set_batch_size(get(), batch_size));
+    return *this;
+  }
+  TrainOptions &&set_batch_size(std::size_t batch_size) && { return std::move(set_batch_size(batch_size)); }
+
+  /// The seed of the shuffling.
+  TrainOptions &set_seed(std::uint64_t seed) & {
+    detail::check(plim_train_options_set_seed(get(), seed));
+    return *this;
+  }
+  TrainOptions &&set_seed(std::uint64_t seed) && { return std::move(set_seed(seed)); }
+
+  /// Whether the model ends with the parameters of its best epoch.
+  TrainOptions &set_restore_best(bool on) & {
+    detail::check(plim_train_options_set_restore_best(get(), on ? 1 : 0));
+    return *this;
+  }
+  TrainOptions &&set_restore_best(bool on) && { return std::move(set_restore_best(on)); }
+
+  /// Ends training after so many epochs without a better validation accuracy; 0 for never.
+  TrainOptions &set_patience(std::size_t epochs) & {
+    detail::check(plim_train_options_set_patience(get(), epochs));
+    return *this;
+  }
+  TrainOptions &&set_patience(std::size_t epochs) && { return std::move(set_patience(epochs)); }
+
+  /// 0 for never.
+  TrainOptions &set_evaluate_every(std::size_t epochs) & {
+    detail::check(plim_train_options_set_evaluate_every(get(), epochs));
+    return *this;
+  }
+  TrainOptions &&set_evaluate_every(std::size_t epochs) && { return std::move(set_evaluate_every(epochs)); }
+
+  /// Writes a checkpoint after each so many epochs.
+  TrainOptions &set_checkpoint(const std::string &path, std::size_t every) & {
+    detail::check(plim_train_options_set_checkpoint(get(), detail::c_path(path), every));
+    return *this;
+  }
+  TrainOptions &&set_checkpoint(const std::string &path, std::size_t every) && {
+    return std::move(set_checkpoint(path, every));
+  }
+  void clear_checkpoint() { detail::check(plim_train_options_set_checkpoint(get(), nullptr, 0)); }
+
+  /// Goes on from a checkpoint, if the file is there.
+  TrainOptions &set_resume(const std::string &path) & {
+    detail::check(plim_train_options_set_resume(get(), detail::c_path(path)));
+    return *this;
+  }
+  TrainOptions &&set_resume(const std::string &path) && { return std::move(set_resume(path)); }
+  void clear_resume() { detail::check(plim_train_options_set_resume(get(), nullptr)); }
+
+  /// Calls `progress(const Progress &)` after each epoch and, within a long one, about twice a second, on the thread of
+  /// train(). Const calls on the model and the graph work inside it. The options keep the function.
+  template <class F> TrainOptions &set_progress(F &&progress) & {
+    auto callback = std::make_shared<detail::CallbackOf<std::decay_t<F>>>(std::forward<F>(progress));
+    set_callback(std::move(callback));
+    return *this;
+  }
+  template <class F> TrainOptions &&set_progress(F &&progress) && {
+    return std::move(set_progress(std::forward<F>(progress)));
+  }
+  void clear_progress() { set_callback(nullptr); }
+
+private:
+  friend TrainResult train(Model &, const Graph &, Estimator &, Optimizer &, const TrainOptions &);
+
+  explicit TrainOptions(plim_train_options *handle) noexcept : Handle(handle) {}
+
+  void set_callback(std::shared_ptr<detail::Callback> callback) {
+    detail::check(plim_train_options_set_progress(get(), callback ? detail::Callback::tell : nullptr, callback.get()));
+    callback_ = std::move(callback);
+  }
+
+  std::shared_ptr<detail::Callback> callback_;
+};
+
+namespace detail {
+
+inline TrainResult train(plim_model *model, const plim_graph *graph, plim_estimator *estimator,
+                         plim_optimizer *optimizer, const plim_train_options *options) {
+  Run run;
+  plim_history *handle = nullptr;
+  const plim_status status = plim_train(model, graph, estimator, optimizer, options, &handle);
+  History history = History::adopt(handle);
+  if (run.thrown) {
+    std::rethrow_exception(run.thrown);
+  }
+  if (status == PLIM_ERROR_DIVERGED) {
+    const std::string message = plim_last_error();
+    throw Error(status, message, std::make_shared<const History>(std::move(history)));
+  }
+  if (status != PLIM_ERROR_CANCELLED) {
+    check(status);
+  }
+  return TrainResult{std::move(history), status == PLIM_ERROR_CANCELLED};
+}
+
+} // namespace detail
+
+/// Trains a model; a second call goes on where estimator and optimizer are.
+inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator, Optimizer &optimizer,
+                         const TrainOptions &options) {
+  if (!options) { // C would take it for the defaults
+    throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
+  }
+  const std::shared_ptr<detail::Callback> kept = options.callback_; // whatever the callback does to its options
+  return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), options.get());
+}
+
+/// The same with the default options.
+inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator, Optimizer &optimizer) {
+  return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), nullptr);
+}
+
+} // namespace plimsoll
+
+#endif

@@ -1,0 +1,155 @@
+// Graphs: where they come from, what they hold, and the lengths that only C++ can check.
+#include "check.hpp"
+
+using namespace plimsoll;
+
+namespace {
+
+// ÂX of a graph with two features: what a layer of weights I aggregates.
+std::vector<float> aggregated(const Graph &graph) {
+  Model identity = Model::gcn({2, 2}, 0);
+  identity.set_parameters({1, 0, 0, 1});
+  return identity.embed(graph, 0);
+}
+
+void edges_are_undirected_and_merge() {
+  const Graph graph = Graph::from_edges(5, {0, 1, 1, 2}, {1, 0, 2, 2});
+  CHECK(graph.num_nodes() == 5 && graph.num_edges() == 3);
+  CHECK(graph.num_features() == 0 && graph.num_classes() == 0);
+  const Graph lonely = Graph::from_edges(3, {}, {});
+  CHECK(lonely.num_nodes() == 3 && lonely.num_edges() == 0);
+}
+
+void weights_of_edges_count() {
+  const std::vector<std::int32_t> sources{0, 1}, targets{1, 2};
+  const std::vector<float> weights{2, .5f};
+  Graph graph = Graph::from_edges(3, sources, targets, weights);
+  graph.set_normalization(Normalization::none);
+  graph.set_features(2, {1, 2, 4, 8, 16, 32});
+  CHECK(equal(aggregated(graph), std::vector<float>{8, 16, 10, 20, 2, 4}));
+}
+
+void a_csr_graph_is_directed() {
+  Graph graph = Graph::from_csr(3, {0, 2, 2, 3}, {1, 2, 0});
+  graph.set_normalization(Normalization::none);
+  graph.set_features(2, {1, 2, 4, 8, 16, 32});
+  CHECK(graph.num_edges() == 3);
+  CHECK(equal(aggregated(graph), std::vector<float>{20, 40, 0, 0, 1, 2}));
+  Graph weighted = Graph::from_csr(3, {0, 2, 2, 3}, {1, 2, 0}, {1, .5f, 3});
+  weighted.set_normalization(Normalization::none);
+  weighted.set_features(2, {1, 2, 4, 8, 16, 32});
+  CHECK(equal(aggregated(weighted), std::vector<float>{12, 24, 0, 0, 3, 6}));
+}
+
+void normalizations_are_what_they_say() {
+  Graph graph = Graph::from_edges(2, {0}, {1});
+  graph.set_features(2, {1, 0, 0, 4});
+  CHECK(near(aggregated(graph), {.5f, 2, .5f, 2}, 1e-6));
+  graph.set_normalization(Normalization::row);
+  CHECK(near(aggregated(graph), {.5f, 2, .5f, 2}, 1e-6));
+  graph.set_normalization(Normalization::none);
+  CHECK(equal(aggregated(graph), std::vector<float>{0, 4, 1, 0}));
+  graph.set_normalization(Normalization::symmetric);
+  CHECK(near(aggregated(graph), {.5f, 2, .5f, 2}, 1e-6));
+}
+
+void the_mixture_graph_comes_with_all_it_needs() {
+  const Graph graph = Graph::mixture(100, 3);
+  CHECK(graph.num_nodes() == 300 && graph.num_features() == 2 && graph.num_classes() == 3);
+  CHECK(graph.split_size(Split::train) == 120 && graph.split_size(Split::val) == 60);
+  CHECK(graph.split(Split::test).size() == 120 && graph.labels().size() == 300);
+  CHECK(graph.num_edges() == Graph::mixture(100, 3).num_edges());
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "nodes_per_class", Graph::mixture(0, 0));
+}
+
+void features_are_dense_or_sparse() {
+  Graph dense = path_graph(), sparse = path_graph();
+  sparse.set_sparse_features(2, {0, 1, 2, 3, 4}, {0, 0, 1, 1}, {1, 2, 1, 2});
+  CHECK(dense.num_features() == 2 && sparse.num_features() == 2);
+  CHECK(near(aggregated(dense), aggregated(sparse), 1e-6));
+  dense.normalize_features();
+  dense.set_normalization(Normalization::none);
+  CHECK(equal(aggregated(dense), std::vector<float>{1, 0, 1, 1, 1, 1, 0, 1}));
+  sparse.set_sparse_features(3, {0, 0, 0, 0, 0}, {}, {});
+  CHECK(sparse.num_features() == 3);
+}
+
+void labels_and_splits_come_back() {
+  Graph graph = path_graph();
+  CHECK(equal(graph.labels(), std::vector<int>{0, 0, 1, 1}) && graph.num_classes() == 2);
+  CHECK(equal(graph.split(Split::train), std::vector<int>{0, 3}));
+  CHECK(equal(graph.split(Split::val), std::vector<int>{1}) && equal(graph.split(Split::test), std::vector<int>{2}));
+  graph.set_labels(std::vector<std::int32_t>{-1, 4, 0, -1});
+  CHECK(graph.num_classes() == 5 && graph.labels()[0] == -1);
+  graph.set_split(Split::val, {});
+  CHECK(graph.split_size(Split::val) == 0 && graph.split(Split::val).empty());
+}
+
+void a_saved_graph_loads() {
+  const std::string path = files_path("graph.npz");
+  const Graph graph = path_graph();
+  graph.save(path);
+  const Graph loaded = Graph::load(path);
+  CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
+  CHECK(equal(aggregated(loaded), aggregated(graph)));
+  files_remove("graph.npz");
+  CHECK_ERROR(PLIM_ERROR_IO, "graph.npz", Graph::load(path));
+}
+
+void the_cache_changes_no_bits() {
+  Graph graph = Graph::mixture(50, 0);
+  const std::vector<float> cached = aggregated(graph);
+  graph.set_cache(0);
+  CHECK(equal(aggregated(graph), cached));
+}
+
+void arrays_of_the_wrong_length_are_refused() {
+  Graph graph = path_graph();
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "targets has 1 elements, sources has 2", Graph::from_edges(4, {0, 1}, {1}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "weights has 1", Graph::from_edges(4, {0, 1}, {1, 2}, {1.f}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "weights has 0", Graph::from_edges(4, {0, 1}, {1, 2}, {}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "indptr has 2 elements, not 2 + 1", Graph::from_csr(2, {0, 1}, {1}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "indptr has 0", Graph::from_csr(static_cast<std::size_t>(-1), {}, {}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "indptr ends with 2", Graph::from_csr(2, {0, 1, 2}, {1}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "indptr ends with -1", Graph::from_csr(2, {0, 1, -1}, {1}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "values has 1", Graph::from_csr(2, {0, 1, 2}, {1, 0}, {1.f}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "7 elements, not 4 times 2", graph.set_features(2, {1, 2, 3, 4, 5, 6, 7}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "6 elements, not 4 times 2", graph.set_features(2, {1, 2, 3, 4, 5, 6}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "times", graph.set_features(static_cast<std::size_t>(-1) / 2, {1, 2, 3, 4}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "indptr", graph.set_sparse_features(2, {0, 1}, {1}, {1}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "values", graph.set_sparse_features(2, {0, 1, 1, 1, 1}, {1}, {}));
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "labels has 3 elements, not 4", graph.set_labels({0, 0, 0}));
+  CHECK(equal(graph.labels(), std::vector<int>{0, 0, 1, 1}) && graph.num_features() == 2);
+}
+
+void what_c_refuses_becomes_an_error() {
+  Graph graph = path_graph();
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "num_nodes", Graph::from_edges(0, {}, {}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "indptr[1]", Graph::from_csr(2, {0, 5, 1}, {1}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "num_features", graph.set_features(0, {}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "row_major[1]", graph.set_features(1, {1, NAN, 1, 1}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "nodes[1]", graph.set_split(Split::train, {0, 0}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "split", graph.set_split(static_cast<Split>(7), {0}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "split", graph.split(static_cast<Split>(7)));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "normalization", graph.set_normalization(static_cast<Normalization>(9)));
+  CHECK_ERROR(PLIM_ERROR_MISSING_DATA, "features", Graph::from_edges(2, {0}, {1}).normalize_features());
+  CHECK_ERROR(PLIM_ERROR_MISSING_DATA, "labels", Graph::from_edges(2, {0}, {1}).labels());
+}
+
+} // namespace
+
+int main() {
+  RUN(edges_are_undirected_and_merge);
+  RUN(weights_of_edges_count);
+  RUN(a_csr_graph_is_directed);
+  RUN(normalizations_are_what_they_say);
+  RUN(the_mixture_graph_comes_with_all_it_needs);
+  RUN(features_are_dense_or_sparse);
+  RUN(labels_and_splits_come_back);
+  RUN(a_saved_graph_loads);
+  RUN(the_cache_changes_no_bits);
+  RUN(arrays_of_the_wrong_length_are_refused);
+  RUN(what_c_refuses_becomes_an_error);
+  files_close();
+  return check_close();
+}
