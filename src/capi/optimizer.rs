@@ -181,6 +181,7 @@ pub extern "C" fn plim_optimizer_set_averaging(optimizer: *mut plim_optimizer, o
 /// @param count      plim_model_num_parameters().
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count, or another model before),
+///         PLIM_ERROR_INVALID_ARGUMENT (a box without a float in it),
 ///         PLIM_ERROR_DIVERGED (the gradient or the result is not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
 ///         PLIM_ERROR_OUT_OF_MEMORY. On failure the model keeps its parameters.
 #[unsafe(no_mangle)]

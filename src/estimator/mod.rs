@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, try_copied};
 use crate::graph::{Graph, Split};
 use crate::model::{Model, Workspace};
-use crate::sample::{Distribution, Draws, Layer};
+use crate::sample::{Distribution, Draws, Layer, checksum};
 
 /// The mean over draws is the true gradient.
 pub const UNBIASED: u32 = 1;
@@ -116,7 +116,8 @@ impl Estimator {
             Kind::Full => "full".to_string(),
             Kind::Unbiased => "unbiased".to_string(),
             Kind::Consistent { sizes, distribution, draws } => {
-                let pinned: Vec<usize> = draws.iter().map(|d| d.as_ref().map_or(0, Vec::len)).collect();
+                let checksum = |nodes: &Vec<i32>| checksum(nodes.iter().map(|v| v.to_le_bytes()));
+                let pinned: Vec<_> = draws.iter().map(|d| d.as_ref().map(|d| (d.len(), checksum(d)))).collect();
                 format!("consistent {sizes:?}, {}, pinned {pinned:?}", distribution.description())
             }
         };

@@ -17,6 +17,9 @@ impl Optimizer {
         average: Option<&mut [f64]>,
         mut gradient: impl FnMut(usize, &[f64], &mut [f64]) -> std::result::Result<(), Interrupt>,
     ) -> Result<()> {
+        if let Some(at) = w.iter().position(|w| !w.is_finite()) {
+            return Err(Error::entry("w", at, w[at], "is not finite"));
+        }
         let mut state = State::default();
         let mut g = try_filled(w.len(), 0.0)?;
         for step in 1..=num_steps {

@@ -82,7 +82,12 @@ impl Optimizer {
         self.state.steps()
     }
 
-    /// Moves `w` along `gradient`. On an error `w` is as it was.
+    /// Checks that `len` parameters may be those it has been moving.
+    pub fn check_fits(&self, len: usize) -> Result<()> {
+        self.state.check_fits(len)
+    }
+
+    /// Moves `w` along `gradient`. On an error nothing changes.
     pub fn update(&mut self, w: &mut [f32], gradient: &[f32]) -> Result<()> {
         self.state.update(&self.settings, self.averaging, w, gradient)
     }

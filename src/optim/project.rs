@@ -35,6 +35,16 @@ impl Set {
         Ok(Set::Box(low, high))
     }
 
+    /// Checks that the set has a point whose coordinates are numbers of type `T`.
+    pub fn check<T: Real>(&self) -> Result<()> {
+        match *self {
+            Set::Box(low, high) if !inside::<T>(low, high) => {
+                Err(Error::InvalidArgument(format!("no parameter fits the box [{low}, {high}]")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Moves `w` to the nearest point of the set. Rounding never leaves it outside.
     pub fn project<T: Real>(&self, w: &mut [T]) {
         match *self {
@@ -43,7 +53,7 @@ impl Set {
                 // Scaling down rounds; the second and later rounds take the last bits off.
                 let mut shrink = 1.0;
                 loop {
-                    let norm = w.iter().map(|x| x.real() * x.real()).sum::<f64>().sqrt();
+                    let norm = norm(w);
                     if norm <= radius {
                         return;
                     }
@@ -64,5 +74,24 @@ impl Set {
                 });
             }
         }
+    }
+}
+
+/// Whether a finite number of type `T` lies in [low, high].
+fn inside<T: Real>(low: f64, high: f64) -> bool {
+    let (low, high) = (T::rounded_up(low), T::rounded_down(high));
+    low <= high && low.real() < f64::INFINITY && high.real() > f64::NEG_INFINITY
+}
+
+/// ‖w‖; by way of the largest entry where plain squares leave the range of a double.
+fn norm<T: Real>(w: &[T]) -> f64 {
+    let squares = w.iter().map(|x| x.real() * x.real()).sum::<f64>();
+    if (1e-280..=1e280).contains(&squares) {
+        return squares.sqrt();
+    }
+    let largest = w.iter().fold(0.0, |m, x| f64::max(m, x.real().abs()));
+    match largest {
+        0.0 => 0.0,
+        _ => largest * w.iter().map(|x| (x.real() / largest).powi(2)).sum::<f64>().sqrt(),
     }
 }

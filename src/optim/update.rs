@@ -146,8 +146,15 @@ pub struct State<T> {
     /// Mean of `averaged` iterates; empty before the first one.
     average: Vec<f64>,
     averaged: u64,
-    /// The parameters before the update at work, to go back to.
-    before: Vec<T>,
+    /// What the update at work makes of parameters and moments, until it is known to be finite.
+    next: Next<T>,
+}
+
+#[derive(Default)]
+struct Next<T> {
+    w: Vec<T>,
+    first: Vec<T>,
+    second: Vec<T>,
 }
 
 const BETA: [f64; 2] = [0.9, 0.999];
@@ -173,7 +180,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Moves `w`; on an error `w` is as it was.
+    /// Moves `w`; on an error `w` and this state are as they were.
     pub fn update(&mut self, settings: &Settings, averaging: bool, w: &mut [T], gradient: &[T]) -> Result<()> {
         if gradient.len() != w.len() {
             let text = format!("count = {}, but there are {} parameters", gradient.len(), w.len());
@@ -182,15 +189,19 @@ impl<T: Real> State<T> {
         if let Some(at) = position_not_finite(gradient) {
             return Err(Error::Diverged(format!("gradient[{at}] = {} is not finite", gradient[at].real())));
         }
-        self.fit(settings, averaging, w)?;
-        self.before.copy_from_slice(w);
+        settings.set.check::<T>()?;
+        self.check_fits(w.len())?;
+        self.fit(settings, averaging, w.len())?;
         let k = self.k + 1;
         let step = settings.step_at(k);
         let keep = T::rounded(1.0 - step * settings.decay);
+        let next = &mut self.next;
         match settings.rule {
             Rule::Sgd => {
                 let step = T::rounded(step);
-                w.iter_mut().zip(gradient).for_each(|(w, &g)| *w = *w * keep - step * g);
+                for ((next, &w), &g) in next.w.iter_mut().zip(&*w).zip(gradient) {
+                    *next = w * keep - step * g;
+                }
             }
             Rule::Adam => {
                 let correction = BETA.map(|b| 1.0 - b.powi(i32::try_from(k).unwrap_or(i32::MAX)));
@@ -198,45 +209,58 @@ impl<T: Real> State<T> {
                 let (root, epsilon) = (T::rounded(correction[1].sqrt()), T::rounded(EPSILON));
                 let [b1, b2] = BETA.map(T::rounded);
                 let [c1, c2] = BETA.map(|b| T::rounded(1.0 - b));
-                for (((w, &g), m), v) in w.iter_mut().zip(gradient).zip(&mut self.first).zip(&mut self.second) {
-                    *m = b1 * *m + c1 * g;
-                    *v = b2 * *v + c2 * g * g;
-                    *w = *w * keep - step * *m / (v.root() / root + epsilon);
+                let before = w.iter().zip(&self.first).zip(&self.second).zip(gradient);
+                let after = next.w.iter_mut().zip(&mut next.first).zip(&mut next.second);
+                for (((next, m1), v1), (((&w, &m), &v), &g)) in after.zip(before) {
+                    *m1 = b1 * m + c1 * g;
+                    *v1 = b2 * v + c2 * g * g;
+                    *next = w * keep - step * *m1 / (v1.root() / root + epsilon);
                 }
             }
         }
-        if position_not_finite(w).is_some() {
-            w.copy_from_slice(&self.before);
+        if position_not_finite(&next.w).is_some() {
             return Err(Error::Diverged(format!("update {k} makes parameters that are not finite")));
         }
-        settings.set.project(w);
+        settings.set.project(&mut next.w);
         self.k = k;
         if averaging {
             self.averaged += 1;
             let share = 1.0 / self.averaged as f64;
-            for (mean, w) in self.average.iter_mut().zip(&self.before) {
+            for (mean, w) in self.average.iter_mut().zip(&*w) {
                 *mean += (w.real() - *mean) * share;
             }
+        }
+        std::mem::swap(&mut self.first, &mut next.first);
+        std::mem::swap(&mut self.second, &mut next.second);
+        w.copy_from_slice(&next.w);
+        Ok(())
+    }
+
+    /// Checks that `len` parameters may be those of earlier updates.
+    pub fn check_fits(&self, len: usize) -> Result<()> {
+        if self.k > 0 && self.next.w.len() != len {
+            let text = format!("{len} parameters, but this optimizer has been moving {}; reset it", self.next.w.len());
+            return Err(Error::ShapeMismatch(text));
         }
         Ok(())
     }
 
-    /// Makes room, and checks that these are the parameters of earlier updates.
-    fn fit(&mut self, settings: &Settings, averaging: bool, w: &[T]) -> Result<()> {
-        if self.k > 0 && self.before.len() != w.len() {
-            let text =
-                format!("{} parameters, but this optimizer has been moving {}; reset it", w.len(), self.before.len());
-            return Err(Error::ShapeMismatch(text));
+    /// Makes room.
+    fn fit(&mut self, settings: &Settings, averaging: bool, len: usize) -> Result<()> {
+        let fit = |v: &mut Vec<T>| -> Result<()> {
+            if v.len() != len {
+                *v = try_filled(len, T::default())?;
+            }
+            Ok(())
+        };
+        fit(&mut self.next.w)?;
+        if settings.rule == Rule::Adam {
+            [&mut self.first, &mut self.second, &mut self.next.first, &mut self.next.second]
+                .into_iter()
+                .try_for_each(fit)?;
         }
-        if self.before.len() != w.len() {
-            self.before = try_copied(w)?;
-        }
-        if settings.rule == Rule::Adam && self.first.len() != w.len() {
-            self.first = try_filled(w.len(), T::default())?;
-            self.second = try_filled(w.len(), T::default())?;
-        }
-        if averaging && self.average.len() != w.len() {
-            self.average = try_filled(w.len(), 0.0)?;
+        if averaging && self.average.len() != len {
+            self.average = try_filled(len, 0.0)?;
         }
         Ok(())
     }
@@ -278,7 +302,7 @@ impl<T: Real> State<T> {
             first: try_copied(parts.first)?,
             second: try_copied(parts.second)?,
             average: try_copied(parts.average)?,
-            before: try_filled(len, T::default())?,
+            next: Next { w: try_filled(len, T::default())?, ..Next::default() },
         })
     }
 }

@@ -59,7 +59,10 @@ impl Distribution {
             Distribution::Importance => "importance".to_string(),
             Distribution::Neighbors => "neighbors".to_string(),
             Distribution::Ladies => "ladies".to_string(),
-            Distribution::Weights { weights, total } => format!("{} weights of sum {total}", weights.len()),
+            Distribution::Weights { weights, .. } => {
+                let checksum = checksum(weights.iter().map(|w| w.to_le_bytes()));
+                format!("{} weights of checksum {checksum:08x}", weights.len())
+            }
         }
     }
 
@@ -108,4 +111,11 @@ impl Distribution {
             }
         }
     }
+}
+
+/// A checksum by which a checkpoint knows a caller's array again.
+pub fn checksum<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> u32 {
+    let mut checksum = crc32fast::Hasher::new();
+    values.for_each(|bytes| checksum.update(&bytes));
+    checksum.finalize()
 }

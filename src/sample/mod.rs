@@ -11,4 +11,4 @@ mod distribution;
 
 pub use block::{Block, NodeMap};
 pub use chain::{Chain, Draws, Layer, Sampler};
-pub use distribution::Distribution;
+pub use distribution::{Distribution, checksum};

@@ -127,10 +127,12 @@ impl Run<'_, '_> {
     fn check(&mut self) -> Result<()> {
         self.estimator.check(self.model, self.graph)?;
         self.order = try_copied(self.graph.labelled_split(Split::Train)?)?;
-        if self.options.patience > 0 {
-            if self.options.evaluate_every == 0 {
-                return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
-            }
+        self.optimizer.check_fits(self.model.parameters().len())?;
+        let Options { patience, evaluate_every, .. } = *self.options;
+        if patience > 0 && evaluate_every == 0 {
+            return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
+        }
+        if patience > 0 || (evaluate_every > 0 && !self.graph.split(Split::Val).is_empty()) {
             self.graph.labelled_split(Split::Val)?;
         }
         if let Some((path, _)) = &self.options.checkpoint {
