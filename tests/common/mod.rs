@@ -1,6 +1,14 @@
 //! What several test programs share.
 #![allow(dead_code)]
 
+pub mod dense;
+pub mod random;
+pub mod stats;
+
+use ndarray::{Array2, ArrayView2};
+use plimsoll::graph::{Graph, Split};
+use plimsoll::model::Model;
+use random::Random;
 use std::fs::File;
 use std::path::Path;
 
@@ -55,4 +63,64 @@ pub fn norm(a: &[f64]) -> f64 {
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
+}
+
+/// Floats as the reals they are.
+pub fn reals(floats: &[f32]) -> Vec<f64> {
+    floats.iter().map(|&x| f64::from(x)).collect()
+}
+
+/// Row-major floats as a matrix of the reals they are.
+pub fn matrix(data: &[f32], columns: usize) -> Array2<f64> {
+    ArrayView2::from_shape((data.len() / columns, columns), data).unwrap().mapv(f64::from)
+}
+
+/// What two results that are the same have in common.
+pub fn bits(floats: &[f32]) -> Vec<u32> {
+    floats.iter().map(|x| x.to_bits()).collect()
+}
+
+/// A model whose hidden units keep their sign on every row, whatever is drawn, if no feature is negative: each column of
+/// a hidden W has one sign. The largest entries are `scale`, in hidden layers divided by the fan-in; the smallest hidden
+/// ones are a fifth of that.
+///
+/// ∇f jumps where a hidden unit passes 0: no finite difference holds there. And a unit within ε of 0 flips in half of the
+/// draws until their number N is about 1/ε²: the bias of a sampled gradient vanishes all the same, but at no rate that a
+/// grid of N can show. Away from those kinks a sampled gradient is a smooth function of how often each node was drawn,
+/// whose deviation falls like N^-½ and whose bias like 1/N.
+pub fn without_kinks(widths: &[usize], scale: f64) -> Model {
+    let mut random = Random::new(1);
+    let mut parameters = Vec::new();
+    for (l, pair) in widths.windows(2).enumerate() {
+        for at in 0..pair[0] * pair[1] {
+            let (last_layer, last_unit) = (l + 2 == widths.len(), at % pair[1] + 1 == pair[1]);
+            // The last unit of a hidden layer is negative, so that it is dead and has the gradient 0.
+            let sign = if last_unit && pair[1] > 1 { -1.0 } else { 1.0 };
+            parameters.push(match last_layer {
+                true => random.float(-scale, scale),
+                false => sign * random.float(0.2 * scale, scale) / pair[0] as f32,
+            });
+        }
+    }
+    let mut model = Model::gcn(widths, 0).unwrap();
+    model.set_parameters(&parameters).unwrap();
+    model
+}
+
+/// Thirty nodes, all of them for training, whose three features all but say their class: for [`confident_model`].
+pub fn confident_graph() -> Graph {
+    let mut random = Random::new(6);
+    let mut graph = Graph::from_edges(30, &[0, 3, 7], &[3, 6, 10], None).unwrap();
+    let feature = |at: usize| if at % 3 == at / 3 % 3 { 1.0 } else { random.float(0.0, 0.1) };
+    graph.set_features(3, &(0..90).map(feature).collect::<Vec<_>>()).unwrap();
+    graph.set_labels(&(0..30).map(|v| v % 3).collect::<Vec<_>>()).unwrap();
+    graph.set_split(Split::Train, &(0..30).collect::<Vec<_>>()).unwrap();
+    graph
+}
+
+/// W = `sureness`·I: the probability of a wrong class is about e^-sureness.
+pub fn confident_model(sureness: f32) -> Model {
+    let mut model = Model::gcn(&[3, 3], 0).unwrap();
+    model.set_parameters(&[sureness, 0.0, 0.0, 0.0, sureness, 0.0, 0.0, 0.0, sureness]).unwrap();
+    model
 }

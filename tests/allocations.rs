@@ -1,0 +1,253 @@
+//! After its first gradient an estimator allocates nothing, however large the graph; and building a graph takes little more
+//! memory than the graph.
+//!
+//! Every number here is counted by the allocator, on the thread that asks: tests that run beside do not show.
+#![allow(unsafe_code)]
+
+mod common;
+
+use common::random::Random;
+use plimsoll::estimator::Estimator;
+use plimsoll::graph::{Graph, Split};
+use plimsoll::model::Model;
+use plimsoll::sample::Distribution;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// What this thread has asked for.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    requests: usize,
+    requested: usize,
+    /// Bytes held, and the most that ever were.
+    live: isize,
+    peak: isize,
+}
+
+thread_local! {
+    static COUNT: Cell<Count> = const { Cell::new(Count { requests: 0, requested: 0, live: 0, peak: 0 }) };
+}
+
+struct Counting;
+
+impl Counting {
+    fn take(size: usize) {
+        // A thread that is ending has no count any more.
+        let _ = COUNT.try_with(|cell| {
+            let mut count = cell.get();
+            count.requests += 1;
+            count.requested += size;
+            count.live += size as isize;
+            count.peak = count.peak.max(count.live);
+            cell.set(count);
+        });
+    }
+
+    fn give(size: usize) {
+        let _ = COUNT.try_with(|cell| {
+            let mut count = cell.get();
+            count.live -= size as isize;
+            cell.set(count);
+        });
+    }
+}
+
+// SAFETY: each call is handed on to the system's allocator as it is; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Counting::take(layout.size());
+        // SAFETY: the caller's promises are those of `System`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Counting::take(layout.size());
+        // SAFETY: the caller's promises are those of `System`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        Counting::give(layout.size());
+        // SAFETY: the caller's promises are those of `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // Both sizes count for a moment, as if the system had to copy: large ones it remaps, small ones it copies.
+        Counting::take(new_size);
+        Counting::give(layout.size());
+        // SAFETY: the caller's promises are those of `System`.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What `work` asks for; `peak` and `live` are those beyond what was held before.
+fn counted<R>(work: impl FnOnce() -> R) -> (R, Count) {
+    let before = COUNT.get();
+    COUNT.set(Count { peak: before.live, ..before });
+    let result = work();
+    let after = COUNT.get();
+    COUNT.set(Count { peak: before.peak.max(after.peak), ..after });
+    let count = Count {
+        requests: after.requests - before.requests,
+        requested: after.requested - before.requested,
+        live: after.live - before.live,
+        peak: after.peak - before.live,
+    };
+    (result, count)
+}
+
+#[test]
+fn the_allocator_counts() {
+    let (v, count) = counted(|| {
+        drop(vec![0u8; 1000]);
+        let mut v = vec![1u8; 100];
+        v.reserve_exact(200);
+        v
+    });
+    assert_eq!((count.requests, count.requested, count.live, count.peak), (3, 1400, 300, 1000));
+    assert_eq!(counted(|| drop(v)).1.live, -300);
+}
+
+const SPLIT: usize = 200;
+
+/// 10^6 nodes, 3·10^6 edges.
+fn large_graph() -> &'static Graph {
+    static GRAPH: OnceLock<Graph> = OnceLock::new();
+    GRAPH.get_or_init(|| {
+        let n = 1_000_000;
+        let mut random = Random::new(1);
+        let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+        let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+        graph.set_features(2, &random.floats(2 * n)).unwrap();
+        graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+        let train: Vec<i32> = (0..SPLIT).map(|i| (i * 4999) as i32).collect();
+        graph.set_split(Split::Train, &train).unwrap();
+        graph
+    })
+}
+
+/// The built-in graph, with its two features sparse, and with ÂX not kept.
+fn small_graphs() -> [Graph; 3] {
+    let [dense, mut sparse, mut forgetful] = [(); 3].map(|()| Graph::from_mixture(300, 7).unwrap());
+    let indptr: Vec<i64> = (0..=900).collect();
+    let indices: Vec<i32> = (0..900).map(|v| v % 2).collect();
+    sparse.set_sparse_features(2, &indptr, &indices, &Random::new(2).floats(900)).unwrap();
+    forgetful.set_cache(0);
+    [dense, sparse, forgetful]
+}
+
+fn distributions(graph: &Graph) -> [Distribution; 5] {
+    let mut random = Random::new(3);
+    let weights: Vec<f64> = (0..graph.num_nodes()).map(|_| 0.5 + random.unit()).collect();
+    let weights = Distribution::from_weights(&weights).unwrap();
+    [Distribution::Uniform, Distribution::Importance, Distribution::Neighbors, Distribution::Ladies, weights]
+}
+
+/// Every estimator for a model of so many layers: drawing everywhere, and in hidden layers alone.
+fn estimators(graph: &Graph, num_layers: usize, size: usize) -> Vec<Estimator> {
+    let mut estimators = vec![Estimator::full(), Estimator::unbiased()];
+    for exact_input in [false, true] {
+        for distribution in distributions(graph) {
+            let mut sizes = vec![size; num_layers];
+            sizes[0] = if exact_input { 0 } else { size };
+            let mut estimator = Estimator::consistent(&sizes).unwrap();
+            estimator.set_distribution(distribution).unwrap();
+            estimators.push(estimator);
+        }
+    }
+    estimators
+}
+
+fn assert_later_gradients_allocate_nothing(graph: &Graph, size: usize, later: usize) {
+    for widths in [&[2, 3][..], &[2, 16, 3], &[2, 16, 8, 3]] {
+        let model = Model::gcn(widths, 1).unwrap();
+        for (i, mut estimator) in estimators(graph, widths.len() - 1, size).into_iter().enumerate() {
+            estimator.gradient(&model, graph, None).unwrap();
+            let ((), count) = counted(|| {
+                for _ in 0..later {
+                    estimator.gradient(&model, graph, None).unwrap();
+                }
+            });
+            assert_eq!((count.requests, count.requested), (0, 0), "widths {widths:?}, estimator {i}, {size} draws");
+        }
+    }
+}
+
+#[test]
+fn gradients_after_the_first_allocate_nothing() {
+    for graph in small_graphs() {
+        for size in [20, 400] {
+            assert_later_gradients_allocate_nothing(&graph, size, 200);
+        }
+    }
+}
+
+#[test]
+fn gradients_after_the_first_allocate_nothing_on_a_million_nodes_either() {
+    let graph = large_graph();
+    // Half a million uniform draws over all nodes find some hundred useful ones here, 300 draws none.
+    assert_later_gradients_allocate_nothing(graph, 300, 40);
+    assert_later_gradients_allocate_nothing(graph, 500_000, 10);
+}
+
+/// Degrees with a heavy tail: the rows of a hub do not fit the room that was made for rows like the first ones.
+#[test]
+fn a_hub_met_late_is_all_that_still_allocates() {
+    let n = 100_000;
+    let mut random = Random::new(5);
+    let mut ends = || (0..5 * n).map(|_| (n as f64 * random.unit().powi(4)) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    assert!(graph.operator().indptr.windows(2).any(|row| row[1] - row[0] > 20_000));
+    graph.set_features(2, &random.floats(2 * n)).unwrap();
+    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    graph.set_split(Split::Train, &(0..SPLIT).map(|i| (i * 499) as i32).collect::<Vec<_>>()).unwrap();
+    let model = Model::gcn(&[2, 16, 8, 3], 1).unwrap();
+    for (i, mut estimator) in estimators(&graph, 3, 1000).into_iter().enumerate() {
+        estimator.gradient(&model, &graph, None).unwrap();
+        let ((), count) = counted(|| {
+            for _ in 0..200 {
+                estimator.gradient(&model, &graph, None).unwrap();
+            }
+        });
+        // Room grows by half each time, in three or four buffers of a layer at once; 200 steps set few records.
+        assert!(count.requests <= 20, "estimator {i}: {} requests", count.requests);
+    }
+}
+
+/// Builds a graph of random edges; gives its bytes and the peak of building it, the edge list not counted.
+fn build(num_nodes: usize, num_edges: usize, weighted: bool) -> (f64, f64) {
+    let mut random = Random::new(4);
+    let mut ends = || (0..num_edges).map(|_| random.below(num_nodes) as i32).collect::<Vec<_>>();
+    let (sources, targets) = (ends(), ends());
+    let weights = weighted.then(|| vec![0.5; num_edges]);
+    let start = Instant::now();
+    let (graph, count) = counted(|| Graph::from_edges(num_nodes, &sources, &targets, weights.as_deref()).unwrap());
+    let seconds = start.elapsed().as_secs_f64();
+    // An offset for each node; an id, a value of Â and, if it has one, a weight for each entry.
+    let finished = 8 * (num_nodes + 1) + if weighted { 12 } else { 8 } * graph.operator().indices.len();
+    assert!((finished..finished + 4096).contains(&graph.adjacency_bytes()), "no room is left over");
+    assert!((finished..finished + 8192).contains(&(count.live as usize)), "and nothing else is held");
+    let (finished, peak) = (finished as f64, count.peak as f64);
+    println!(
+        "{num_edges} edges in {seconds:.2} s: {:.0} MB finished, {:.0} MB or {:.2} times that at the peak",
+        finished / 1e6,
+        peak / 1e6,
+        peak / finished
+    );
+    (finished, peak)
+}
+
+#[test]
+fn building_ten_million_edges_takes_little_more_than_the_finished_graph() {
+    // Beside the graph a scale per node while Â is filled; a remapped buffer counts twice for a moment.
+    let (finished, peak) = build(1_000_000, 10_000_000, false);
+    assert!(peak - finished <= 0.25 * finished);
+    let (finished, peak) = build(100_000, 1_000_000, true);
+    assert!(peak - finished <= 0.25 * finished);
+}

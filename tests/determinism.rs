@@ -1,0 +1,354 @@
+//! Same seed and same instruction set, same bits: for any number of threads, however much of ÂX is kept, in whatever
+//! company a node is computed. Other instruction sets agree to 1e-5 of a gradient's norm.
+
+mod common;
+
+use common::random::Random;
+use common::{bits, confident_graph, confident_model, distance, norm, reals};
+use plimsoll::error::Error;
+use plimsoll::estimator::Estimator;
+use plimsoll::graph::{Graph, Split};
+use plimsoll::kernel::{Rows, Threads, available, parts, table};
+use plimsoll::model::Model;
+use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
+use std::process::Command;
+
+const NODES: usize = 6000;
+const FEATURES: usize = 24;
+const CLASSES: usize = 8;
+
+/// Large enough that every product is worth sharing.
+fn large_graph(sparse: bool) -> Graph {
+    let mut random = Random::new(1);
+    let mut ends = || (0..4 * NODES).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(NODES, &ends(), &ends(), None).unwrap();
+    if sparse {
+        let indptr: Vec<i64> = (0..=NODES as i64).map(|v| 3 * v).collect();
+        let indices: Vec<i32> = (0..3 * NODES).map(|_| random.below(FEATURES) as i32).collect();
+        graph.set_sparse_features(FEATURES, &indptr, &indices, &random.floats(3 * NODES)).unwrap();
+    } else {
+        graph.set_features(FEATURES, &random.floats(NODES * FEATURES)).unwrap();
+    }
+    graph.set_labels(&(0..NODES).map(|_| random.below(CLASSES) as i32).collect::<Vec<_>>()).unwrap();
+    let nodes: Vec<i32> = (0..NODES as i32).collect();
+    graph.set_split(Split::Train, &random.choose(&nodes, 4000)).unwrap();
+    graph
+}
+
+fn estimators() -> Vec<(Estimator, bool)> {
+    let consistent = |sizes: &[usize], distribution| {
+        let mut estimator = Estimator::consistent(sizes).unwrap();
+        estimator.set_distribution(distribution).unwrap();
+        estimator.set_seed(5);
+        (estimator, true)
+    };
+    vec![
+        (Estimator::full(), false),
+        (Estimator::unbiased(), true),
+        consistent(&[NODES; 3], Distribution::Uniform),
+        consistent(&[0, NODES, NODES], Distribution::Importance),
+        consistent(&[NODES; 3], Distribution::Neighbors),
+        consistent(&[NODES; 3], Distribution::Ladies),
+    ]
+}
+
+/// Everything that a model says about a graph: outputs, evaluation, and two gradients of each estimator.
+fn everything(model: &Model, graph: &Graph) -> Vec<Vec<u32>> {
+    let list: Vec<i32> = (0..3000).map(|i| i * 7 % NODES as i32).collect();
+    let mut found = Vec::new();
+    for nodes in [None, Some(list.as_slice())] {
+        found.push(model.predict(graph, nodes, bits).unwrap());
+        for layer in 0..model.num_layers() {
+            found.push(model.embed(graph, nodes, layer, bits).unwrap());
+        }
+    }
+    let (loss, accuracy) = model.evaluate(graph, Split::Train).unwrap();
+    found.push(bits_of_reals(&[loss, accuracy]));
+    for (mut estimator, takes_batch) in estimators() {
+        let batch = takes_batch.then(|| &graph.split(Split::Train)[..3500]);
+        for _ in 0..2 {
+            let (loss, gradient) = estimator.gradient(model, graph, batch).unwrap();
+            found.push(bits(gradient));
+            found.push(bits_of_reals(&[loss]));
+        }
+    }
+    found
+}
+
+fn bits_of_reals(values: &[f64]) -> Vec<u32> {
+    values.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]).collect()
+}
+
+/// The smallest product of a gradient is the sparse one of the last layer, here with the fewest draws.
+fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
+    let mut chain = Chain::default();
+    let key = Draws { distribution: &Distribution::Uniform, seed: 5, step: 0 };
+    let batch = &graph.split(Split::Train)[..3500];
+    chain.cut(graph, batch, 3, |_| Layer::Draw(NODES), &key, &mut Sampler::default()).unwrap();
+    let Rows::Sparse(block) = chain.operator(graph, 2) else { panic!("a block is sparse") };
+    assert!(threads.shares(2 * (block.indices.len() / block.num_rows()) * block.num_rows() * CLASSES));
+    assert!(threads.shares(2 * batch.len() * 16 * CLASSES));
+    assert!(parts::number(batch.len(), 16 * CLASSES) > 1);
+}
+
+#[test]
+fn neither_threads_nor_the_memory_of_ax_change_a_bit() {
+    // Layers that narrow and one that widens, so that both orders of the products run.
+    const WIDTHS: [usize; 4] = [FEATURES, 32, 16, CLASSES];
+    for sparse in [false, true] {
+        let mut graph = large_graph(sparse);
+        let mut wanted = None;
+        // ÂX is kept whole; not at all; or would be, but for a byte. It is dense in both cases.
+        for cache in [NODES * FEATURES * 4, 0, NODES * FEATURES * 4 - 1] {
+            graph.set_cache(cache);
+            assert_eq!(graph.aggregated().unwrap().is_some(), cache == NODES * FEATURES * 4);
+            for threads in [1, 2, 5] {
+                let mut model = Model::gcn(&WIDTHS, 3).unwrap();
+                model.set_lambda(1e-3).unwrap();
+                model.set_threads(threads).unwrap();
+                assert_eq!(model.threads().unwrap().count(), threads);
+                if threads > 1 {
+                    assert_threads_share_work(&graph, &model.threads().unwrap());
+                }
+                let found = everything(&model, &graph);
+                let wanted = wanted.get_or_insert_with(|| found.clone());
+                for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+                    assert!(found == wanted, "result {at}, {threads} threads, {cache} bytes, sparse {sparse}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
+    // 600 columns, of which a row of ÂX has some 30: kept sparse.
+    let (n, width) = (2000, 600);
+    let mut random = Random::new(2);
+    let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    let indptr: Vec<i64> = (0..=n as i64).map(|v| 4 * v).collect();
+    let indices: Vec<i32> = (0..4 * n).map(|_| random.below(width) as i32).collect();
+    graph.set_sparse_features(width, &indptr, &indices, &random.floats(4 * n)).unwrap();
+    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    graph.set_split(Split::Train, &(0..1500).collect::<Vec<_>>()).unwrap();
+    let mut wanted = None;
+    for (cache, kept) in [(1 << 20, true), (0, false), (100_000, false)] {
+        graph.set_cache(cache);
+        assert_eq!(graph.aggregated().unwrap().is_some(), kept, "{cache} bytes");
+        for threads in [1, 5] {
+            let mut model = Model::gcn(&[width, 20, 3], 3).unwrap();
+            model.set_threads(threads).unwrap();
+            let mut estimator = Estimator::full();
+            let (loss, gradient) = estimator.gradient(&model, &graph, None).unwrap();
+            let found = (loss.to_bits(), bits(gradient), model.predict(&graph, None, bits).unwrap());
+            assert!(found == *wanted.get_or_insert_with(|| found.clone()), "{cache} bytes, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_node_has_the_same_bits_in_any_company() {
+    let graph = large_graph(false);
+    let mut random = Random::new(3);
+    let lists = [
+        vec![17],
+        vec![5999, 0, 17, 17, 0],
+        (0..500).map(|_| random.below(NODES) as i32).collect(),
+        (0..NODES as i32).rev().collect(),
+    ];
+    for threads in [1, 5] {
+        let mut model = Model::gcn(&[FEATURES, 32, 16, CLASSES], 3).unwrap();
+        model.set_threads(threads).unwrap();
+        let all = model.predict(&graph, None, <[f32]>::to_vec).unwrap();
+        let hidden = model.embed(&graph, None, 0, <[f32]>::to_vec).unwrap();
+        for list in &lists {
+            let rows = |all: &[f32], width: usize| {
+                list.iter().flat_map(|&v| bits(&all[v as usize * width..][..width])).collect::<Vec<_>>()
+            };
+            assert!(model.predict(&graph, Some(list), bits).unwrap() == rows(&all, CLASSES));
+            assert!(model.embed(&graph, Some(list), 0, bits).unwrap() == rows(&hidden, 32));
+        }
+    }
+}
+
+#[test]
+fn many_threads_may_predict_at_once_with_the_bits_of_one() {
+    let graph = large_graph(true);
+    let mut model = Model::gcn(&[FEATURES, 32, CLASSES], 3).unwrap();
+    model.set_threads(2).unwrap();
+    let wanted = model.predict(&graph, None, bits).unwrap();
+    // Â X may still be unknown when they start.
+    let graph = large_graph(true);
+    std::thread::scope(|scope| {
+        for i in 0..4 {
+            let (model, graph, wanted) = (&model, &graph, &wanted);
+            scope.spawn(move || {
+                for v in 0..20 {
+                    let list: Vec<i32> = (0..50).map(|k| (k * 97 + v * 31 + i) % NODES as i32).collect();
+                    let rows: Vec<u32> =
+                        list.iter().flat_map(|&v| wanted[v as usize * CLASSES..][..CLASSES].to_vec()).collect();
+                    assert!(model.predict(graph, Some(&list), bits).unwrap() == rows);
+                }
+                assert!(model.predict(graph, None, bits).unwrap() == *wanted);
+            });
+        }
+    });
+}
+
+/// A small graph for the tests of seeds.
+fn small_graph() -> Graph {
+    Graph::from_mixture(100, 7).unwrap()
+}
+
+fn gradients(estimator: &mut Estimator, count: usize) -> Vec<Vec<u32>> {
+    let (model, graph) = (Model::gcn(&[2, 5, 3], 1).unwrap(), small_graph());
+    (0..count).map(|_| bits(estimator.gradient(&model, &graph, None).unwrap().1)).collect()
+}
+
+#[test]
+fn a_seed_gives_one_sequence_of_gradients_and_another_seed_another() {
+    let mut first = Estimator::consistent(&[50, 50]).unwrap();
+    first.set_seed(9);
+    let wanted = gradients(&mut first, 8);
+    for i in 0..8 {
+        assert!((0..i).all(|j| wanted[i] != wanted[j]), "draws are fresh for each gradient");
+    }
+    let mut second = Estimator::consistent(&[50, 50]).unwrap();
+    let by_default = gradients(&mut second, 8);
+    second.set_seed(0);
+    assert!(gradients(&mut second, 8) == by_default, "the seed is 0 by default");
+    second.set_seed(9);
+    assert!(gradients(&mut second, 5) == wanted[..5]);
+    assert!(gradients(&mut second, 3) == wanted[5..], "the sequence goes on");
+    second.set_seed(9);
+    assert!(gradients(&mut second, 1) == wanted[..1], "set_seed starts the sequence anew");
+    second.set_seed(10);
+    let other = gradients(&mut second, 8);
+    assert!(other.iter().all(|g| !wanted.contains(g) && !by_default.contains(g)));
+}
+
+#[test]
+fn a_refused_gradient_does_not_count() {
+    let (model, graph) = (Model::gcn(&[2, 5, 3], 1).unwrap(), small_graph());
+    let mut estimator = Estimator::consistent(&[50, 50]).unwrap();
+    let wanted = gradients(&mut estimator, 3);
+    estimator.set_seed(0);
+    for wanted in &wanted {
+        for batch in [&[][..], &[300], &[-1], &[4, 5, 4]] {
+            assert!(matches!(estimator.gradient(&model, &graph, Some(batch)), Err(Error::InvalidArgument(_))));
+        }
+        let narrow = Model::gcn(&[3, 3, 3], 1).unwrap();
+        assert!(matches!(estimator.gradient(&narrow, &graph, None), Err(Error::ShapeMismatch(_))));
+        assert!(bits(estimator.gradient(&model, &graph, None).unwrap().1) == *wanted);
+    }
+}
+
+/// Buffers are reused from call to call; nothing of one graph, model or batch may be left in the next result.
+#[test]
+fn an_estimator_and_a_model_forget_what_they_worked_on() {
+    let graphs = [
+        Graph::from_mixture(100, 7).unwrap(),
+        Graph::from_mixture(20, 8).unwrap(),
+        Graph::from_mixture(300, 9).unwrap(),
+    ];
+    let models =
+        [Model::gcn(&[2, 30, 3], 1).unwrap(), Model::gcn(&[2, 1, 4], 2).unwrap(), Model::gcn(&[2, 9, 3], 3).unwrap()];
+    let batches: [&[i32]; 3] = [&[0], &[1, 2, 0, 5, 21, 40], &[40, 20]];
+    let new: [fn() -> Estimator; 3] =
+        [Estimator::unbiased, || Estimator::consistent(&[40, 0]).unwrap(), || Estimator::consistent(&[0, 40]).unwrap()];
+    for new in new {
+        let mut reused = new();
+        let mut random = Random::new(4);
+        for _ in 0..60 {
+            let graph = &graphs[random.below(3)];
+            let model = &models[random.below(3)];
+            let batch = batches[random.below(3)];
+            let mut fresh = new();
+            reused.set_seed(1);
+            fresh.set_seed(1);
+            let wanted = bits(fresh.gradient(model, graph, Some(batch)).unwrap().1);
+            assert!(bits(reused.gradient(model, graph, Some(batch)).unwrap().1) == wanted);
+            let new_model = model.try_clone().unwrap();
+            assert!(
+                model.predict(graph, Some(batch), bits).unwrap()
+                    == new_model.predict(graph, Some(batch), bits).unwrap()
+            );
+        }
+    }
+}
+
+/// Gradients of all kinds, in an order that is the same in every process.
+fn gradients_by_this_instruction_set(threads: usize) -> Vec<Vec<f32>> {
+    let mut found = Vec::new();
+    for sparse in [false, true] {
+        let graph = large_graph(sparse);
+        let mut model = Model::gcn(&[FEATURES, 32, 16, CLASSES], 3).unwrap();
+        model.set_threads(threads).unwrap();
+        for (mut estimator, takes_batch) in estimators() {
+            let batch = takes_batch.then(|| &graph.split(Split::Train)[..3500]);
+            found.push(estimator.gradient(&model, &graph, batch).unwrap().1.to_vec());
+        }
+    }
+    for sureness in [2.0, 8.0, 14.0] {
+        let (graph, model) = (confident_graph(), confident_model(sureness));
+        found.push(Estimator::full().gradient(&model, &graph, None).unwrap().1.to_vec());
+    }
+    found
+}
+
+const CHILD: &str = "PLIMSOLL_TEST_CHILD";
+
+/// Runs this very test in a child process under `PLIM_ISA=name`, where it prints and returns.
+fn gradients_by(name: &str) -> (String, Vec<Vec<f64>>) {
+    let this = std::env::current_exe().unwrap();
+    let output = Command::new(this)
+        .args(["--exact", "instruction_sets_agree_to_1e_5_of_the_gradients_norm", "--nocapture", "--test-threads=1"])
+        .env("PLIM_ISA", name)
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let isa = text.lines().find_map(|line| line.strip_prefix("isa ")).expect("the child names its table");
+    let gradients = text.lines().filter_map(|line| line.strip_prefix("gradient ")).map(|line| {
+        line.split(' ').map(|word| f64::from(f32::from_bits(u32::from_str_radix(word, 16).unwrap()))).collect()
+    });
+    (isa.to_string(), gradients.collect())
+}
+
+#[test]
+fn instruction_sets_agree_to_1e_5_of_the_gradients_norm() {
+    let found = gradients_by_this_instruction_set(1);
+    let with_threads = gradients_by_this_instruction_set(5);
+    assert!(found.iter().zip(&with_threads).all(|(a, b)| bits(a) == bits(b)), "{}: threads change bits", table().name);
+    if std::env::var_os(CHILD).is_some() {
+        println!("\nisa {}", table().name);
+        for gradient in &found {
+            let words: Vec<String> = gradient.iter().map(|g| format!("{:08x}", g.to_bits())).collect();
+            println!("gradient {}", words.join(" "));
+        }
+        return;
+    }
+    let found: Vec<Vec<f64>> = found.iter().map(|g| reals(g)).collect();
+    for wanted in available() {
+        let (isa, others) = gradients_by(wanted.name);
+        assert_eq!(isa, wanted.name, "PLIM_ISA chooses any table that the processor has");
+        assert_eq!(others.len(), found.len());
+        for (i, (found, other)) in found.iter().zip(&others).enumerate() {
+            let error = distance(found, other) / norm(found);
+            assert!(error <= 1e-5, "gradient {i}: {isa} is off by {error:e} of the norm");
+            assert!(isa != table().name || found == other, "the same table gives the same bits in another process");
+        }
+        let differ = found.iter().zip(&others).any(|(found, other)| found != other);
+        let fused = |name: &str| name != "portable";
+        assert!(differ || fused(&isa) == fused(table().name), "{isa} rounds differently, and really ran");
+    }
+}
+
+#[test]
+fn an_instruction_set_that_is_not_there_is_not_chosen() {
+    for name in ["neon512", "", "AVX2"] {
+        assert_eq!(gradients_by(name).0, available()[0].name, "PLIM_ISA={name}");
+    }
+}

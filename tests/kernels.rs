@@ -1,0 +1,382 @@
+//! Every table of kernels computes the same products and softmax: exactly where the arithmetic is exact, and elsewhere
+//! within the rounding of an independent computation.
+
+mod common;
+
+use common::random::Random;
+use common::{bits, matrix};
+use ndarray::Array2;
+use plimsoll::kernel::{Pick, Rows, Sparse, Table, Threads, available, parts, table};
+
+/// Half a unit in the last place of 1.
+const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
+
+/// 1 to 70 covers every remainder of the chunks of 64, 32 and 16; the others repeat whole chunks.
+fn widths() -> impl Iterator<Item = usize> {
+    (1..=70).chain([128, 200])
+}
+
+/// A left factor in both forms.
+struct Factor {
+    indptr: Vec<i64>,
+    indices: Vec<i32>,
+    values: Vec<f32>,
+    dense: Vec<f32>,
+    depth: usize,
+}
+
+impl Factor {
+    /// `number(random)` where there is an entry; some rows are empty.
+    fn new(rows: usize, depth: usize, random: &mut Random, number: impl Fn(&mut Random) -> f32) -> Self {
+        let mut factor =
+            Factor { indptr: vec![0], indices: vec![], values: vec![], dense: vec![0.0; rows * depth], depth };
+        for i in 0..rows {
+            let filled = if random.chance(0.2) { 0.0 } else { random.unit() };
+            for k in 0..depth {
+                if random.chance(filled) {
+                    let value = number(random);
+                    factor.dense[i * depth + k] = value;
+                    factor.indices.push(k as i32);
+                    factor.values.push(value);
+                }
+            }
+            factor.indptr.push(factor.indices.len() as i64);
+        }
+        factor
+    }
+
+    fn both(&self) -> [Rows<'_>; 2] {
+        let Factor { indptr, indices, values, dense, depth } = self;
+        [Rows::Sparse(Sparse { indptr, indices, values }), Rows::Dense { data: dense, width: *depth }]
+    }
+
+    /// The picked rows as reals.
+    fn picked(&self, pick: Pick<'_>, count: usize) -> Array2<f64> {
+        let row = |i: usize| match pick {
+            Pick::From(start) => start + i,
+            Pick::List(list) => list[i] as usize,
+        };
+        Array2::from_shape_fn((count, self.depth), |(i, k)| f64::from(self.dense[row(i) * self.depth + k]))
+    }
+}
+
+fn whole_number(random: &mut Random) -> f32 {
+    random.below(17) as f32 - 8.0
+}
+
+fn real(random: &mut Random) -> f32 {
+    random.float(-1.0, 1.0)
+}
+
+/// Calls `check(factor, pick, count)` for left factors of many shapes: 0 to 9 rows (the dense kernels work four at a time),
+/// from the first row on, from another one, and as a list with repetitions.
+fn for_each_left_factor(
+    random: &mut Random,
+    number: fn(&mut Random) -> f32,
+    mut check: impl FnMut(&Factor, Pick<'_>, usize),
+) {
+    for (depth, count) in [(1, 0), (1, 1), (2, 3), (3, 4), (7, 9), (16, 5), (33, 8), (5, 2), (4, 6), (20, 7)] {
+        let factor = Factor::new(count + 2, depth, random, number);
+        let list: Vec<i32> = (0..count).map(|_| random.below(count + 2) as i32).collect();
+        for pick in [Pick::From(0), Pick::From(2), Pick::List(&list)] {
+            check(&factor, pick, count);
+        }
+    }
+}
+
+/// `|found − wanted| ≤ (terms + 1)·2^-24·Σ|a||b|`: a sum of so many products, rounded at each step, fused or not.
+fn assert_rounded(found: &[f32], wanted: &Array2<f64>, magnitude: &Array2<f64>, terms: usize, name: &str) {
+    for ((&found, &wanted), &magnitude) in found.iter().zip(wanted).zip(magnitude) {
+        let error = (f64::from(found) - wanted).abs();
+        let allowed = (terms + 1) as f64 * ROUNDING * magnitude;
+        assert!(error <= allowed, "{name}: {found} is not {wanted}: off by {error:e}, not {allowed:e}");
+    }
+}
+
+fn bits_of(reals: &Array2<f64>) -> Vec<u32> {
+    reals.iter().map(|&x| (x as f32).to_bits()).collect()
+}
+
+/// Sums of whole numbers may be 0 or −0 by the order of their terms, which are the same number.
+fn without_minus_zero(values: &[f32]) -> Vec<u32> {
+    bits(&values.iter().map(|v| v + 0.0).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_portable_table_is_there_and_comes_last() {
+    let names: Vec<&str> = available().iter().map(|t| t.name).collect();
+    assert_eq!(names.last(), Some(&"portable"));
+    assert!(names.contains(&table().name));
+    assert!(names.iter().all(|n| ["avx512", "avx2", "neon", "portable"].contains(n)));
+}
+
+#[test]
+fn products_of_whole_numbers_are_exact_in_every_table() {
+    let mut random = Random::new(1);
+    for width in widths() {
+        for_each_left_factor(&mut Random::new(width as u64), whole_number, |factor, pick, count| {
+            let m: Vec<f32> = (0..factor.depth * width).map(|_| whole_number(&mut random)).collect();
+            let wanted = bits_of(&factor.picked(pick, count).dot(&matrix(&m, width)));
+            for table in available() {
+                for (rows, form) in factor.both().into_iter().zip(["sparse", "dense"]) {
+                    let mut out = vec![f32::NAN; count * width];
+                    table.times(rows, pick, &m, width, &mut out);
+                    let found = without_minus_zero(&out);
+                    assert!(found == wanted, "{}, {form}, width {width}, depth {}", table.name, factor.depth);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn transposed_products_of_whole_numbers_are_exact_in_every_table() {
+    let mut random = Random::new(2);
+    for width in widths() {
+        for_each_left_factor(&mut Random::new(width as u64), whole_number, |factor, pick, count| {
+            let g: Vec<f32> = (0..count * width).map(|_| whole_number(&mut random)).collect();
+            let before: Vec<f32> = (0..factor.depth * width).map(|_| whole_number(&mut random)).collect();
+            // It adds to what is there.
+            let sum = matrix(&before, width) + factor.picked(pick, count).t().dot(&matrix(&g, width));
+            let wanted = bits_of(&sum);
+            for table in available() {
+                for (rows, form) in factor.both().into_iter().zip(["sparse", "dense"]) {
+                    let mut m = before.clone();
+                    table.transposed_times(rows, pick, &g, width, &mut m);
+                    let found = without_minus_zero(&m);
+                    assert!(found == wanted, "{}, {form}, width {width}, depth {}", table.name, factor.depth);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn products_of_reals_are_rounded_as_they_must_be_in_every_table() {
+    let mut random = Random::new(3);
+    for width in widths() {
+        for_each_left_factor(&mut Random::new(width as u64), real, |factor, pick, count| {
+            let m = random.floats(factor.depth * width);
+            let g = random.floats(count * width);
+            let (left, right, upper) = (factor.picked(pick, count), matrix(&m, width), matrix(&g, width));
+            let (product, magnitude) = (left.dot(&right), left.mapv(f64::abs).dot(&right.mapv(f64::abs)));
+            let transposed = &right + &left.t().dot(&upper);
+            let transposed_magnitude = right.mapv(f64::abs) + left.t().mapv(f64::abs).dot(&upper.mapv(f64::abs));
+            for table in available() {
+                for rows in factor.both() {
+                    let mut out = vec![f32::NAN; count * width];
+                    table.times(rows, pick, &m, width, &mut out);
+                    assert_rounded(&out, &product, &magnitude, factor.depth, table.name);
+                    let mut sum = m.clone();
+                    table.transposed_times(rows, pick, &g, width, &mut sum);
+                    assert_rounded(&sum, &transposed, &transposed_magnitude, count, table.name);
+                }
+            }
+        });
+    }
+}
+
+/// What a table promises beyond accuracy: a row's bits are its own, whatever stands beside it and in whichever form.
+#[test]
+fn a_row_has_the_same_bits_alone_and_in_company_sparse_and_dense() {
+    let mut random = Random::new(4);
+    for width in [1, 3, 16, 37, 64, 100] {
+        let factor = Factor::new(11, 23, &mut random, real);
+        let m = random.floats(23 * width);
+        for table in available() {
+            let mut together = vec![f32::NAN; 11 * width];
+            table.times(factor.both()[0], Pick::From(0), &m, width, &mut together);
+            for rows in factor.both() {
+                let mut out = vec![f32::NAN; 11 * width];
+                table.times(rows, Pick::From(0), &m, width, &mut out);
+                assert!(without_minus_zero(&out) == without_minus_zero(&together));
+                for (i, wanted) in together.chunks_exact(width).enumerate() {
+                    let mut alone = vec![f32::NAN; width];
+                    table.times(rows, Pick::List(&[i as i32]), &m, width, &mut alone);
+                    assert!(without_minus_zero(&alone) == without_minus_zero(wanted), "{}", table.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shared_products_have_the_bits_of_one_thread() {
+    let mut random = Random::new(5);
+    let (count, depth, width) = (3000, 40, 17);
+    let factor = Factor::new(count, depth, &mut random, real);
+    let (m, g) = (random.floats(depth * width), random.floats(count * width));
+    let threads: Vec<Threads> = [1, 2, 5].iter().map(|&count| Threads::new(count).unwrap()).collect();
+    // The smaller of the two counts of flops: the average row of the sparse form.
+    let flops = 2 * (factor.indices.len() / count) * count * width;
+    assert!(!threads[0].shares(flops) && threads[1].shares(flops) && threads[2].shares(flops));
+    assert!(parts::number(count, depth * width) > 2);
+    for rows in factor.both() {
+        let products = threads.iter().map(|threads| {
+            let mut out = vec![f32::NAN; count * width];
+            threads.times(rows, Pick::From(0), &m, width, &mut out);
+            let (mut sum, mut scratch) = (vec![f32::NAN; depth * width], vec![f32::NAN; 3]);
+            threads.transposed_times(rows, Pick::From(0), &g, width, &mut sum, &mut scratch).unwrap();
+            (out, sum)
+        });
+        let products: Vec<_> = products.collect();
+        let mut alone = vec![f32::NAN; count * width];
+        table().times(rows, Pick::From(0), &m, width, &mut alone);
+        for (out, sum) in &products {
+            assert!(bits(out) == bits(&alone));
+            assert!(bits(sum) == bits(&products[0].1));
+        }
+        let (left, right) = (factor.picked(Pick::From(0), count), matrix(&g, width));
+        let magnitude = left.t().mapv(f64::abs).dot(&right.mapv(f64::abs));
+        assert_rounded(&products[0].1, &left.t().dot(&right), &magnitude, count, "sum over rows");
+    }
+}
+
+#[test]
+fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
+    for count in (0..3000).chain([8191, 8192, 8193, 100_000, 1_000_003]) {
+        for len in [1, 1000, 1 << 20, 1 << 24, 1 << 26] {
+            let number = parts::number(count, len);
+            assert!((1..=16).contains(&number));
+            assert!(number == 1 || number * len <= 1 << 24, "the partial sums are bounded");
+            let mut next = 0;
+            for i in 0..number {
+                let range = parts::range(i, number, count);
+                assert!(
+                    range.start == next && (range.end > range.start || count == 0),
+                    "part {i} of {number}: {range:?}"
+                );
+                next = range.end;
+            }
+            assert_eq!(next, count);
+        }
+    }
+}
+
+/// Softmax of one row, its log-sum, and the bits of both under every table.
+fn softmax_of(table: &Table, row: &[f32]) -> (Vec<f32>, f64) {
+    let (mut p, mut log_sum) = (row.to_vec(), [f64::NAN]);
+    table.softmax(&mut p, row.len(), &mut log_sum);
+    (p, log_sum[0])
+}
+
+/// log Σ e^z in double precision.
+fn log_sum(row: &[f32]) -> f64 {
+    let max = row.iter().fold(f64::NEG_INFINITY, |m, &z| m.max(f64::from(z)));
+    max + row.iter().map(|&z| (f64::from(z) - max).exp()).sum::<f64>().ln()
+}
+
+/// The exponential is exact to two units in the last place, and stays at e^-87 below -87.
+const EXP_ERROR: f64 = 4.0 * ROUNDING;
+const SMALLEST: f64 = 1.646e-38;
+
+#[test]
+fn softmax_is_that_of_double_precision_in_every_table() {
+    let mut random = Random::new(6);
+    for table in available() {
+        for width in widths() {
+            for spread in [1e-3, 1.0, 10.0, 80.0, 1e4] {
+                let row: Vec<f32> = (0..width).map(|_| random.float(-spread, spread)).collect();
+                let (p, found) = softmax_of(table, &row);
+                let wanted = log_sum(&row);
+                // Each exponential has its error and the rounding of z − max (half a unit of up to 87); so has the sum,
+                // where each addition rounds too; the quotient is rounded once more.
+                let differences = 87f64.min(2.0 * spread) * ROUNDING;
+                let sum_error = EXP_ERROR + differences + width as f64 * ROUNDING;
+                for (&p, &z) in p.iter().zip(&row) {
+                    let exact = (f64::from(z) - wanted).exp();
+                    let allowed = (sum_error + EXP_ERROR + differences + ROUNDING) * exact + SMALLEST;
+                    let error = (f64::from(p) - exact).abs();
+                    assert!(error <= allowed, "{}: p = {p} of {width} is off by {error:e}", table.name);
+                }
+                // The largest entry adds exactly 1 to the sum: the error is that of the others, of which 1 − p are.
+                let others =
+                    row.iter().map(|&z| (f64::from(z) - wanted).exp()).fold(1.0, |rest, p| f64::min(rest, 1.0 - p));
+                let allowed = 1.01 * (sum_error * others + width as f64 * SMALLEST) + 1e-15 * spread;
+                let error = (found - wanted).abs();
+                assert!(error <= allowed, "{}: the log-sum of {width} is off by {error:e}", table.name);
+                let total: f64 = p.iter().map(|&p| f64::from(p)).sum();
+                assert!((total - 1.0).abs() <= (width as f64 + 1.0) * ROUNDING, "{}: Σp = {total}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn exponential_is_exact_to_two_units_over_its_whole_range() {
+    for table in available() {
+        let mut largest = 0f64;
+        // 0 and x: the quotient of the two probabilities is e^x, up to the rounding of both.
+        for at in 0..=870_000 {
+            let x = -(at as f32) * 1e-4;
+            let (p, found) = softmax_of(table, &[0.0, x]);
+            let exact = f64::from(x).exp();
+            largest = largest.max((f64::from(p[1]) / f64::from(p[0]) / exact - 1.0).abs());
+            // The digits of a small log-sum are those of e^x, not what 1 + e^x has left of them.
+            assert!((found - exact.ln_1p()).abs() <= 1.001 * EXP_ERROR * exact, "{}: x = {x}", table.name);
+        }
+        assert!(largest <= 1.001 * (EXP_ERROR + 2.0 * ROUNDING), "{}: off by {largest:e}", table.name);
+    }
+}
+
+#[test]
+fn extreme_logits_neither_overflow_nor_vanish_into_nothing() {
+    for table in available() {
+        for big in [80.0, 1e4, 1e30, f32::MAX] {
+            for row in [[big, -big, 0.0], [0.0, big, -big], [-big, 0.0, big]] {
+                let (p, found) = softmax_of(table, &row);
+                assert!(p.iter().all(|&p| (0.0..=1.0).contains(&p)), "{}: {p:?} of {row:?}", table.name);
+                let largest = row.iter().position(|&z| z == big).unwrap();
+                assert_eq!(p[largest], 1.0);
+                assert!(p.iter().enumerate().all(|(j, &p)| j == largest || f64::from(p) <= 1.1 * (-80f64).exp()));
+                assert_eq!(found, f64::from(big));
+            }
+            // All alike, however large: no class is preferred, not by a bit.
+            for row in [[big; 5], [-big; 5]] {
+                let (p, found) = softmax_of(table, &row);
+                assert!(p.iter().all(|&p| p == 0.2), "{}: {p:?}", table.name);
+                assert!((found - (f64::from(row[0]) + 5f64.ln())).abs() <= 1e-15 * f64::from(big));
+            }
+            for z in [big, -big, 0.0] {
+                assert_eq!(softmax_of(table, &[z]), (vec![1.0], f64::from(z)), "one class is certain");
+            }
+        }
+        assert!(f64::from(softmax_of(table, &[0.0, f32::NEG_INFINITY]).0[1]) <= SMALLEST);
+    }
+}
+
+#[test]
+fn a_nan_spoils_its_own_row_and_no_other() {
+    for table in available() {
+        for width in [1, 2, 7, 16, 40] {
+            for spoilt in 0..width {
+                let mut z: Vec<f32> = (0..3 * width).map(|at| (at % 5) as f32).collect();
+                let clean = z.clone();
+                z[width + spoilt] = f32::NAN;
+                let mut log_sums = [0.0; 3];
+                table.softmax(&mut z, width, &mut log_sums);
+                let rows: Vec<&[f32]> = z.chunks_exact(width).collect();
+                assert!(rows[1].iter().all(|p| p.is_nan()) && log_sums[1].is_nan(), "{}: {rows:?}", table.name);
+                for i in [0, 2] {
+                    let (p, log_sum) = softmax_of(table, &clean[i * width..(i + 1) * width]);
+                    assert!(rows[i] == p && log_sums[i] == log_sum, "{}: row {i}", table.name);
+                }
+            }
+        }
+        assert!(softmax_of(table, &[f32::INFINITY, 0.0]).1.is_nan(), "an infinite logit has no softmax");
+    }
+}
+
+#[test]
+fn a_nan_in_a_factor_reaches_the_product() {
+    for table in available() {
+        let mut m = vec![1.0; 3 * 20];
+        m[20 + 7] = f32::NAN;
+        let mut out = [0.0; 2 * 20];
+        let rows = Rows::Dense { data: &[1.0, 1.0, 1.0, 1.0, 0.0, 1.0], width: 3 };
+        table.times(rows, Pick::From(0), &m, 20, &mut out);
+        for (at, out) in out.iter().enumerate() {
+            assert_eq!(out.is_nan(), at % 20 == 7, "{}: place {at}", table.name);
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A block cut out by drawing only useful nodes is, in distribution, the one that plain draws over all nodes give.
+
+mod common;
+
+use common::bits;
+use common::dense::{self, Described};
+use common::random::Random;
+use common::stats::{Moments, chi_square, chi_square_limit};
+use ndarray::{Array2, Axis};
+use plimsoll::estimator::Estimator;
+use plimsoll::graph::{Graph, Split};
+use plimsoll::kernel::{Pick, Rows};
+use plimsoll::model::Model;
+use plimsoll::sample::{Block, Chain, Distribution, Draws, Layer, NodeMap, Sampler};
+use std::collections::HashMap;
+
+/// A directed, weighted graph with self-loops: no two columns alike.
+fn graph(n: usize, entries: usize, seed: u64) -> Graph {
+    Described::directed(n, entries, true, &mut Random::new(seed)).graph
+}
+
+fn distributions(n: usize) -> [(&'static str, Distribution); 5] {
+    let mut random = Random::new(3);
+    let weights: Vec<f64> = (0..n).map(|_| 0.2 + random.unit()).collect();
+    [
+        ("uniform", Distribution::Uniform),
+        ("importance", Distribution::Importance),
+        ("neighbours", Distribution::Neighbors),
+        ("LADIES", Distribution::Ladies),
+        ("weights", Distribution::from_weights(&weights).unwrap()),
+    ]
+}
+
+fn nodes(list: &[i32]) -> Vec<usize> {
+    list.iter().map(|&v| v as usize).collect()
+}
+
+fn input_nodes(chain: &Chain, l: usize) -> Vec<usize> {
+    match chain.inputs(l) {
+        (Pick::List(list), _) => nodes(list),
+        (Pick::From(_), _) => panic!("a cut chain has lists"),
+    }
+}
+
+/// Block l of a chain with a column for each node of the graph.
+fn block(chain: &Chain, graph: &Graph, l: usize) -> Array2<f64> {
+    let Rows::Sparse(entries) = chain.operator(graph, l) else {
+        panic!("a block is sparse");
+    };
+    let inputs = input_nodes(chain, l);
+    let mut block = Array2::zeros((entries.num_rows(), graph.num_nodes()));
+    for i in 0..entries.num_rows() {
+        let (columns, values) = entries.row(i);
+        columns.iter().zip(values).for_each(|(&k, &value)| block[[i, inputs[k as usize]]] += f64::from(value));
+    }
+    block
+}
+
+/// How often each node was drawn, from its column's weight count/(t·P); checked to be whole and alike in all rows.
+fn counts(
+    block: &Array2<f64>,
+    a_hat: &Array2<f64>,
+    above: &[usize],
+    size: usize,
+    distribution: &Distribution,
+) -> Vec<usize> {
+    let p = dense::probabilities(a_hat, above, distribution);
+    let rows = a_hat.select(Axis(0), above);
+    let count = |u: usize| {
+        let mut count = None;
+        for (&value, &a) in block.column(u).iter().zip(rows.column(u)).filter(|&(_, &a)| a != 0.0) {
+            let times = value / a * size as f64 * p[u];
+            // Two roundings, of the weight and of its product with Â.
+            assert!((times - times.round()).abs() <= 2.1 * 2f64.powi(-24) * times, "node {u} is drawn {times} times");
+            assert_eq!(*count.get_or_insert(times.round()), times.round(), "rows disagree about node {u}");
+        }
+        count.unwrap_or(0.0) as usize
+    };
+    (0..a_hat.ncols()).map(count).collect()
+}
+
+#[test]
+fn each_distribution_follows_its_formula() {
+    for seed in 0..20 {
+        let graph = graph(15, 40, seed);
+        let a_hat = dense::operator(&graph);
+        let rows = [3, 7, 11, 0];
+        let mut map = NodeMap::default();
+        map.fit(15).unwrap();
+        let mut block = Block::default();
+        block.read(graph.operator(), &rows, &mut map).unwrap();
+        let touched = dense::touched(&a_hat, &nodes(&rows));
+        for (name, distribution) in distributions(15) {
+            let mut masses = Vec::new();
+            let total = distribution.masses(&graph, &block, &mut masses).unwrap();
+            let wanted = dense::probabilities(&a_hat, &nodes(&rows), &distribution);
+            let mut found = nodes(block.nodes());
+            assert_eq!(found.len(), masses.len());
+            for (&u, mass) in found.iter().zip(&masses) {
+                assert!(
+                    (mass / total - wanted[u]).abs() <= 1e-14,
+                    "{name}: P({u}) = {} is not {}",
+                    mass / total,
+                    wanted[u]
+                );
+            }
+            found.sort_unstable();
+            assert_eq!(found, touched, "S is what the rows touch");
+        }
+        block.forget(&mut map);
+        assert!((0..15).all(|v| map.get(v).is_none()));
+    }
+}
+
+#[test]
+fn a_node_given_twice_counts_twice() {
+    let graph = graph(12, 30, 1);
+    let a_hat = dense::operator(&graph);
+    let top = [2, 5, 9];
+    let draws = [5, 5, 2, 7, 5, 9, 2, 0, 11];
+    for (_, distribution) in distributions(12) {
+        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let key = Draws { distribution: &distribution, seed: 0, step: 0 };
+        chain.cut(&graph, &top, 1, |_| Layer::Given(&draws), &key, &mut sampler).unwrap();
+        let found = counts(&block(&chain, &graph, 0), &a_hat, &nodes(&top), draws.len(), &distribution);
+        let touched = dense::touched(&a_hat, &nodes(&top));
+        for (u, &found) in found.iter().enumerate() {
+            let given = draws.iter().filter(|&&v| v as usize == u).count();
+            assert_eq!(found, if touched.contains(&u) { given } else { 0 }, "node {u}");
+        }
+    }
+}
+
+#[test]
+fn a_row_without_any_draw_is_a_zero_row_and_adds_log_c_to_the_loss() {
+    // A path 0 – 1 – 2 – 3 – 4 – 5; what node 5 is drawn for reaches 4 and 5 only.
+    let mut graph = Graph::from_edges(6, &[0, 1, 2, 3, 4], &[1, 2, 3, 4, 5], None).unwrap();
+    graph.set_features(2, &Random::new(1).floats(12)).unwrap();
+    graph.set_labels(&[0, 1, 2, 0, 1, 2]).unwrap();
+    let mut chain = Chain::default();
+    let key = Draws { distribution: &Distribution::Uniform, seed: 0, step: 0 };
+    chain.cut(&graph, &[0, 4, 2], 1, |_| Layer::Given(&[5, 5]), &key, &mut Sampler::default()).unwrap();
+    let found = block(&chain, &graph, 0);
+    let a = dense::operator(&graph)[[4, 5]];
+    let wanted = Array2::from_shape_fn((3, 6), |(i, u)| if (i, u) == (1, 5) { 6.0 * a } else { 0.0 });
+    // Every draw is node 5, of weight n/t·2 = 6, and the rounded product with Â.
+    assert!((&found - &wanted).iter().all(|e| e.abs() <= 2f64.powi(-24)), "{found} is not {wanted}");
+
+    for (widths, draws) in [(&[2, 3][..], 1), (&[2, 4, 3], 2)] {
+        let model = Model::gcn(widths, 3).unwrap();
+        let mut estimator = Estimator::consistent(&vec![0; draws]).unwrap();
+        estimator.set_draws(draws - 1, &[5]).unwrap();
+        let mut loss = |batch: &[i32]| {
+            let (loss, gradient) = estimator.gradient(&model, &graph, Some(batch)).unwrap();
+            (loss, gradient.to_vec())
+        };
+        let (empty, zeros) = loss(&[0, 2]);
+        assert!((empty - 3f64.ln()).abs() <= 1e-7, "{empty}");
+        assert!(zeros.iter().all(|&g| g == 0.0));
+        let ((all, mean), (one, alone)) = (loss(&[0, 4, 2]), loss(&[4]));
+        assert!((all - (one + 2.0 * 3f64.ln()) / 3.0).abs() <= 3e-7, "{all} is not a third of {one} and 2 log 3");
+        for (mean, alone) in mean.iter().zip(&alone) {
+            assert!((mean - alone / 3.0).abs() <= 1e-6 * alone.abs(), "an empty row counts in the mean");
+        }
+    }
+}
+
+#[test]
+fn every_layer_of_a_chain_draws_among_what_the_useful_rows_above_touch() {
+    const SIZES: [usize; 3] = [9, 7, 5];
+    let mut useless = 0;
+    for seed in 0..30 {
+        let graph = graph(25, 45, seed);
+        let a_hat = dense::operator(&graph);
+        let top = [4, 0, 21, 13];
+        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        for (name, distribution) in distributions(25) {
+            for step in 0..20 {
+                let key = Draws { distribution: &distribution, seed, step };
+                chain.cut(&graph, &top, 3, |l| Layer::Draw(SIZES[l]), &key, &mut sampler).unwrap();
+                let mut above = nodes(&top);
+                for l in (0..3).rev() {
+                    assert_eq!(nodes(chain.nodes_above(l)), above, "{name}: the rows of layer {l}");
+                    let found = counts(&block(&chain, &graph, l), &a_hat, &above, SIZES[l], &distribution);
+                    let drawn: usize = found.iter().sum();
+                    let over_touched = matches!(distribution, Distribution::Neighbors | Distribution::Ladies);
+                    if over_touched && !above.is_empty() {
+                        assert_eq!(drawn, SIZES[l], "{name}: each draw is a useful one");
+                    }
+                    assert!(drawn <= SIZES[l]);
+                    useless += SIZES[l] - drawn;
+                    above = input_nodes(&chain, l);
+                    let mut kept = above.clone();
+                    kept.sort_unstable();
+                    let wanted: Vec<usize> = (0..25).filter(|&u| found[u] > 0).collect();
+                    assert_eq!(kept, wanted, "{name}: the columns of layer {l} are the nodes drawn, once each");
+                }
+            }
+        }
+    }
+    assert!(useless > 1000, "draws that no row is linked to are not among the columns, but among the draws");
+}
+
+/// Counts of multinomial draws, as (counts, probability).
+fn outcomes(size: usize, p: &[f64]) -> Vec<(Vec<usize>, f64)> {
+    let Some((first, rest)) = p.split_first() else {
+        return if size == 0 { vec![(vec![], 1.0)] } else { vec![] };
+    };
+    let choose = |n: usize, k: usize| (0..k).fold(1.0, |c, i| c * (n - i) as f64 / (i + 1) as f64);
+    let with_first = |k: usize| {
+        let weight = choose(size, k) * first.powi(k as i32);
+        outcomes(size - k, rest).into_iter().map(move |(mut counts, p)| {
+            counts.insert(0, k);
+            (counts, weight * p)
+        })
+    };
+    (0..=size).flat_map(with_first).collect()
+}
+
+#[test]
+fn how_often_each_useful_node_is_drawn_is_multinomial() {
+    const CUTS: usize = 20_000;
+    const SIZE: usize = 4;
+    // Rows 0 and 1 touch 0, 1, 2 and 3 of six nodes, unevenly.
+    let graph = Graph::from_csr(
+        6,
+        &[0, 3, 5, 6, 8, 9, 10],
+        &[1, 2, 0, 3, 1, 5, 4, 0, 4, 2],
+        Some(&[1.0, 0.5, 2.0, 0.7, 1.5, 1.0, 3.0, 0.1, 2.0, 0.4]),
+    )
+    .unwrap();
+    let a_hat = dense::operator(&graph);
+    let touched = dense::touched(&a_hat, &[0, 1]);
+    assert_eq!(touched, [0, 1, 2, 3]);
+    for (name, distribution) in distributions(6) {
+        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let mut found: HashMap<Vec<usize>, f64> = HashMap::new();
+        for step in 0..CUTS as u64 {
+            let key = Draws { distribution: &distribution, seed: 11, step };
+            chain.cut(&graph, &[0, 1], 1, |_| Layer::Draw(SIZE), &key, &mut sampler).unwrap();
+            let counts = counts(&block(&chain, &graph, 0), &a_hat, &[0, 1], SIZE, &distribution);
+            *found.entry(counts[..4].to_vec()).or_default() += 1.0;
+        }
+        // Five cells: the four nodes and all the others.
+        let mut p: Vec<f64> = dense::probabilities(&a_hat, &[0, 1], &distribution).to_vec();
+        p = vec![p[0], p[1], p[2], p[3], p[4] + p[5]];
+        let (mut observed, mut expected) = (Vec::new(), Vec::new());
+        for (counts, probability) in outcomes(SIZE, &p) {
+            observed.push(found.remove(&counts[..4]).unwrap_or_default());
+            expected.push(CUTS as f64 * probability);
+        }
+        assert!(found.is_empty(), "{name}: impossible counts {found:?}");
+        assert!((expected.iter().sum::<f64>() - CUTS as f64).abs() < 1e-6);
+        let (statistic, freedom) = chi_square(&observed, &expected);
+        assert!(freedom >= 15.0, "{name}: {freedom}");
+        let limit = chi_square_limit(freedom);
+        assert!(statistic <= limit, "{name}: χ² = {statistic} with {freedom} degrees of freedom, beyond {limit}");
+    }
+}
+
+#[test]
+fn number_of_useful_draws_is_binomial_for_large_samples_too() {
+    const CUTS: usize = 5000;
+    const SIZE: usize = 4000;
+    let graph = graph(40, 80, 2);
+    let a_hat = dense::operator(&graph);
+    let top = [1, 17, 30];
+    for (name, distribution) in distributions(40).into_iter().filter(|d| !["neighbours", "LADIES"].contains(&d.0)) {
+        let p = dense::probabilities(&a_hat, &nodes(&top), &distribution);
+        let useful: f64 = dense::touched(&a_hat, &nodes(&top)).iter().map(|&u| p[u]).sum();
+        assert!(0.05 < useful && useful < 0.95);
+        let (mean, variance) = (SIZE as f64 * useful, SIZE as f64 * useful * (1.0 - useful));
+        let mut numbers = Moments::new(2);
+        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        for step in 0..CUTS as u64 {
+            let key = Draws { distribution: &distribution, seed: 12, step };
+            chain.cut(&graph, &top, 1, |_| Layer::Draw(SIZE), &key, &mut sampler).unwrap();
+            let number: usize =
+                counts(&block(&chain, &graph, 0), &a_hat, &nodes(&top), SIZE, &distribution).iter().sum();
+            numbers.add([number as f64, (number as f64 - mean).powi(2)]);
+        }
+        let off = numbers.largest_error_from(&[mean, variance], 0.0);
+        assert!(off <= 4.0, "{name}: mean or variance is off by {off} standard errors");
+    }
+}
+
+/// Operator of two layers, with a row for each top node and a column for each node, by plain draws over all nodes.
+fn plain_product(
+    a_hat: &Array2<f64>,
+    top: &[i32],
+    sizes: [usize; 2],
+    distribution: &Distribution,
+    random: &mut Random,
+) -> Array2<f64> {
+    let (operators, inputs) = dense::operators(a_hat, top, 2, distribution, |l, p| {
+        Some((0..sizes[l]).map(|_| random.by(p.as_slice().unwrap()) as i32).collect())
+    });
+    let product = operators[1].dot(&operators[0]);
+    let mut by_node = Array2::zeros((top.len(), a_hat.ncols()));
+    for (column, &u) in product.columns().into_iter().zip(&inputs) {
+        let mut sum = by_node.column_mut(u);
+        sum += &column;
+    }
+    by_node
+}
+
+#[test]
+fn moments_of_two_layers_are_those_of_plain_draws() {
+    const CUTS: usize = 20_000;
+    const SIZES: [usize; 2] = [6, 5];
+    let graph = graph(10, 16, 5);
+    let a_hat = dense::operator(&graph);
+    let top = [0, 6, 3];
+    let exact = a_hat.select(Axis(0), &nodes(&top)).dot(&a_hat).as_standard_layout().to_owned();
+    let with_squares = |m: &Array2<f64>| m.iter().copied().chain(m.iter().map(|x| x * x)).collect::<Vec<_>>();
+    for (name, distribution) in distributions(10) {
+        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let mut random = Random::new(13);
+        let (mut cut, mut plain) = (Moments::new(2 * exact.len()), Moments::new(2 * exact.len()));
+        for step in 0..CUTS as u64 {
+            let key = Draws { distribution: &distribution, seed: 13, step };
+            chain.cut(&graph, &top, 2, |l| Layer::Draw(SIZES[l]), &key, &mut sampler).unwrap();
+            let upper = block(&chain, &graph, 1).select(Axis(1), &input_nodes(&chain, 1));
+            cut.add(with_squares(&upper.dot(&block(&chain, &graph, 0))));
+            plain.add(with_squares(&plain_product(&a_hat, &top, SIZES, &distribution, &mut random)));
+        }
+        // Means and second moments of 30 entries: all within 5 standard errors but for a probability of 4e-5.
+        let off = cut.largest_difference(&plain);
+        assert!(off <= 5.0, "{name}: the moments of the two are {off} standard errors apart");
+        // The weights make each block right in the mean, so the product is.
+        let off = cut.largest_error_from(exact.as_slice().unwrap(), 1e-6);
+        assert!(off <= 5.0, "{name}: the mean is {off} standard errors away from Â·Â");
+    }
+}
+
+/// Draws are cut on a path of their own; given the same nodes, and as many that no row is linked to, nothing differs.
+#[test]
+fn a_drawn_gradient_is_that_of_the_same_draws_given() {
+    const SIZES: [usize; 2] = [12, 15];
+    let mut graph = graph(30, 50, 7);
+    graph.set_features(3, &Random::new(2).floats(90)).unwrap();
+    graph.set_labels(&(0..30).map(|v| v % 4).collect::<Vec<_>>()).unwrap();
+    graph.set_split(Split::Train, &[1, 8, 3, 19, 22]).unwrap();
+    let a_hat = dense::operator(&graph);
+    let model = Model::gcn(&[3, 5, 4], 1).unwrap();
+    for (name, distribution) in distributions(30) {
+        let mut drawing = Estimator::consistent(&SIZES).unwrap();
+        drawing.set_distribution(copy(&distribution)).unwrap();
+        drawing.set_seed(21);
+        for step in 0..10 {
+            let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+            let key = Draws { distribution: &distribution, seed: 21, step };
+            let train = graph.split(Split::Train);
+            chain.cut(&graph, train, 2, |l| Layer::Draw(SIZES[l]), &key, &mut sampler).unwrap();
+            let mut given = Estimator::consistent(&[0, 0]).unwrap();
+            given.set_distribution(copy(&distribution)).unwrap();
+            for l in [0, 1] {
+                let above = nodes(chain.nodes_above(l));
+                let counts = counts(&block(&chain, &graph, l), &a_hat, &above, SIZES[l], &distribution);
+                let mut draws: Vec<i32> = (0..30).flat_map(|u| vec![u as i32; counts[u]]).collect();
+                if draws.len() < SIZES[l] {
+                    let touched = dense::touched(&a_hat, &above);
+                    let useless = (0..30).find(|u| !touched.contains(u)).unwrap();
+                    draws.resize(SIZES[l], useless as i32);
+                }
+                given.set_draws(l, &draws).unwrap();
+            }
+            let (loss, gradient) = drawing.gradient(&model, &graph, None).unwrap();
+            let (same_loss, same) = given.gradient(&model, &graph, None).unwrap();
+            assert!(bits(gradient) == bits(same) && loss.to_bits() == same_loss.to_bits(), "{name}, step {step}");
+        }
+    }
+}
+
+fn copy(distribution: &Distribution) -> Distribution {
+    match distribution {
+        Distribution::Uniform => Distribution::Uniform,
+        Distribution::Importance => Distribution::Importance,
+        Distribution::Neighbors => Distribution::Neighbors,
+        Distribution::Ladies => Distribution::Ladies,
+        Distribution::Weights { weights, .. } => Distribution::from_weights(weights).unwrap(),
+    }
+}
