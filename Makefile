@@ -1,5 +1,5 @@
 # make            the library: target/release/libplimsoll.so and libplimsoll.a
-# make example    compiles examples/c/own_graph.c against it and runs it
+# make demo       compiles examples/c/mixture.c against it and runs it; EPOCHS=… for other than 100 epochs
 # make test       every test there is; each test-… below also runs by itself
 # make lint       formatting and clippy
 # make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
@@ -7,6 +7,7 @@
 #
 # PLIMSOLL_DATA, the directory of the data sets, is handed on to the tests.
 
+MAKEFLAGS += --no-print-directory
 CARGO   ?= cargo
 PYTHON  ?= python3
 TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -16,37 +17,44 @@ BUILT   := $(TARGET)/ctest
 VENV    := $(TARGET)/venv
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Werror
+CPP_DIRS := -Iinclude -Ibindings/cpp -Itests/c
+HEADERS  := include/plimsoll.h $(wildcard bindings/cpp/*.hpp tests/c/*.h tests/cpp/*.hpp)
 LINK     := -L$(LIBDIR) -Wl,-rpath,$(LIBDIR) -lplimsoll -lpthread -lm
 
 C_TESTS   := $(patsubst tests/c/%.c,$(BUILT)/c/%,$(wildcard tests/c/*.c))
-CPP_NAMES := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*.cpp))
-CPP_TESTS := $(CPP_NAMES:%=$(BUILT)/c++11/%) $(CPP_NAMES:%=$(BUILT)/c++17/%)
-EXAMPLES  := $(patsubst examples/c/%.c,$(BUILT)/examples/%,$(wildcard examples/c/*.c))
+EXAMPLES  := $(patsubst examples/c/%.c,$(BUILT)/examples/c/%,$(wildcard examples/c/*.c))
 PY_TESTS  := $(wildcard tests/python/*.py)
+
+# plimsoll.h is for C++11 and later, plimsoll.hpp for C++17 and later.
+CPP_ALL   := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*.cpp))
+CPP_HPP   := $(patsubst tests/cpp/%.cpp,%,$(shell grep -ls '^\#include.*\.hpp[">]' tests/cpp/*.cpp))
+CPP_H     := $(filter-out $(CPP_HPP),$(CPP_ALL))
+CPP_TESTS := $(CPP_H:%=$(BUILT)/c++11/%) $(CPP_ALL:%=$(BUILT)/c++17/%) $(CPP_HPP:%=$(BUILT)/c++20/%)
+CPP_EXAMPLES := $(patsubst examples/cpp/%.cpp,$(BUILT)/examples/cpp/%,$(wildcard examples/cpp/*.cpp))
 
 ifdef PLIMSOLL_DATA
 export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
-.PHONY: build example test test-rust test-header test-c test-cpp test-isa test-examples test-python test-valgrind \
-        lint header clean
+.PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
+        test-valgrind lint header clean
 .NOTPARALLEL:
 
 build:
 	$(CARGO) build --release
 	@ln -sf libplimsoll.so $(LIB).0
 
-example: $(BUILT)/examples/own_graph
-	cd $(BUILT) && $<
+demo: $(BUILT)/examples/c/mixture
+	$< $(EPOCHS)
 
-test: test-rust test-header test-c test-cpp test-isa test-examples test-python test-valgrind
+test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
 test-rust:
 	$(CARGO) test --release
 
-# The header alone, twice, in every dialect.
+# The headers alone, twice, in every dialect.
 test-header:
 	@for std in c99 c11; do \
 	  printf '#include <plimsoll.h>\n#include <plimsoll.h>\n' | \
@@ -58,28 +66,61 @@ test-header:
 	    $(CXX) -std=$$std $(WARNINGS) -Iinclude -fsyntax-only -x c++ - || exit 1; \
 	  echo "plimsoll.h compiles as $$std"; \
 	done
+	@for std in c++17 c++20; do \
+	  printf '#include <plimsoll.hpp>\n#include <plimsoll.hpp>\n' | \
+	    $(CXX) -std=$$std $(WARNINGS) $(CPP_DIRS) -fsyntax-only -x c++ - || exit 1; \
+	  echo "plimsoll.hpp compiles as $$std"; \
+	done
 
-$(BUILT)/c/%: tests/c/%.c $(wildcard tests/c/*.h) include/plimsoll.h | build
+# The code in the texts: the C pieces of README.md, joined into one program (what begins with # or static stands before
+# main), its C++ program, and the program at the top of plimsoll.h.
+README := $(BUILT)/readme
+test-readme: build
+	@rm -rf $(README) && mkdir -p $(README)
+	@awk '/^```c$$/ { on = 1; getline; top = /^(#|static )/; place = "#line " NR " \"README.md\"\n"; \
+	    if (top) head = head place; else body = body place } \
+	  /^```$$/ { on = 0 } \
+	  on { if (top) head = head $$0 "\n"; else body = body $$0 "\n" } \
+	  END { print "#include <plimsoll.h>\n#include <stdio.h>\n" head "int main(void) {\n" body "return status;\n}" }' \
+	  README.md > $(README)/tour.c
+	@sed -n '/^```cpp$$/,/^```$$/p' README.md | grep -v '^```' > $(README)/program.cpp
+	@sed -n '/^ \*     #include <plimsoll.h>$$/,/^ \*     }$$/s/^ \* *//p' include/plimsoll.h > $(README)/manual.c
+	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/tour.c -o $(README)/tour $(LINK)
+	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/manual.c -o $(README)/manual $(LINK)
+	$(CXX) -std=c++17 $(WARNINGS) $(CPP_DIRS) $(README)/program.cpp -o $(README)/program $(LINK)
+	@cd $(README) && for program in tour manual program; do \
+	  echo "readme/$$program"; ./$$program > $$program.txt || { tail -n 20 $$program.txt; exit 1; }; \
+	done
+
+$(BUILT)/c/%: tests/c/%.c $(HEADERS) | build
 	@mkdir -p $(@D)
 	$(CC) -std=c99 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
 
-$(BUILT)/c++11/%: tests/cpp/%.cpp $(wildcard tests/cpp/*.hpp tests/c/*.h) include/plimsoll.h | build
+$(BUILT)/c++11/%: tests/cpp/%.cpp $(HEADERS) | build
 	@mkdir -p $(@D)
-	$(CXX) -std=c++11 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
+	$(CXX) -std=c++11 -g $(WARNINGS) $(CPP_DIRS) $< -o $@ $(LINK)
 
-$(BUILT)/c++17/%: tests/cpp/%.cpp $(wildcard tests/cpp/*.hpp tests/c/*.h) include/plimsoll.h | build
+$(BUILT)/c++17/%: tests/cpp/%.cpp $(HEADERS) | build
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
+	$(CXX) -std=c++17 -g $(WARNINGS) $(CPP_DIRS) $< -o $@ $(LINK)
 
-$(BUILT)/examples/%: examples/c/%.c include/plimsoll.h | build
+$(BUILT)/c++20/%: tests/cpp/%.cpp $(HEADERS) | build
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -g $(WARNINGS) $(CPP_DIRS) $< -o $@ $(LINK)
+
+$(BUILT)/examples/c/%: examples/c/%.c include/plimsoll.h | build
 	@mkdir -p $(@D)
 	$(CC) -std=c99 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
 
-# $(call run,command in front,programs): runs them all, then fails if one did. What they write lands in target/.
+$(BUILT)/examples/cpp/%: examples/cpp/%.cpp $(HEADERS) | build
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -g $(WARNINGS) $(CPP_DIRS) $< -o $@ $(LINK)
+
+# $(call run,command in front,programs,arguments): runs all, then fails if one did. What they write lands in target/.
 run = @mkdir -p $(BUILT)/run && cd $(BUILT)/run && failed= TMPDIR=$(BUILT)/run && export TMPDIR; \
 	for program in $(2); do \
-	  echo "$(1) $${program\#$(BUILT)/}"; \
-	  $(1) "$$program" || { echo "FAILED with $$?: $$program" >&2; failed=1; }; \
+	  echo "$(1) $${program\#$(BUILT)/} $(3)"; \
+	  $(1) "$$program" $(3) || { echo "FAILED with $$?: $$program" >&2; failed=1; }; \
 	done; test -z "$$failed"
 
 test-c: $(C_TESTS)
@@ -89,8 +130,8 @@ test-cpp: $(CPP_TESTS)
 	$(call run,,$(CPP_TESTS))
 
 # The same programs with the kernels that every machine has.
-test-isa: $(C_TESTS)
-	$(call run,env PLIM_ISA=portable,$(C_TESTS))
+test-isa: $(C_TESTS) $(EXAMPLES)
+	$(call run,env PLIM_ISA=portable,$(C_TESTS) $(EXAMPLES))
 
 # CMake and CTest of this machine, or else those of PyPI.
 CMAKE := $(shell command -v cmake 2>/dev/null)
@@ -100,9 +141,10 @@ NEEDS_CMAKE := $(VENV)/cmake.installed
 endif
 
 test-examples: build $(NEEDS_CMAKE)
-	$(CMAKE) -S examples -B $(TARGET)/examples -DPLIMSOLL_ROOT=$(LIBDIR)
+	$(CMAKE) -S examples -B $(TARGET)/examples -DPLIMSOLL_ROOT=$(LIBDIR) \
+	  -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
 	$(CMAKE) --build $(TARGET)/examples
-	cd $(TARGET)/examples && $(dir $(CMAKE))ctest --output-on-failure --no-tests=error
+	cd $(TARGET)/examples && $(dir $(CMAKE))ctest --output-on-failure --no-tests=error --timeout 300
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -127,9 +169,11 @@ ifneq ($(VALGRIND),)
 AVX512   := $(shell grep -qs avx512f /proc/cpuinfo && echo yes)
 MEMCHECK := env PLIM_VALGRIND=1 $(if $(AVX512),PLIM_ISA=avx2) $(VALGRIND) --quiet --error-exitcode=99 \
             --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
-CHECKED  := $(C_TESTS) $(CPP_NAMES:%=$(BUILT)/c++17/%) $(EXAMPLES)
+CHECKED  := $(C_TESTS) $(CPP_ALL:%=$(BUILT)/c++17/%) $(EXAMPLES) $(CPP_EXAMPLES)
+LONG     := $(BUILT)/examples/c/mixture
 test-valgrind: $(CHECKED)
-	$(call run,$(MEMCHECK),$(CHECKED))
+	$(call run,$(MEMCHECK),$(filter-out $(LONG),$(CHECKED)))
+	$(call run,$(MEMCHECK),$(LONG),5)
 else
 test-valgrind:
 	@printf '\n*** NOT CHECKED: valgrind is not installed, memory errors and leaks go unseen ***\n\n' >&2

@@ -6,23 +6,36 @@
  * A graph (plim_graph) holds edges, features, labels and a split. A model (plim_model) is a graph
  * convolutional network of any depth. An estimator (plim_estimator) turns a batch of nodes into a
  * gradient of the model's parameters: exactly, from the batch and its whole neighbourhood, or from
- * a few sampled nodes per layer.
+ * a few sampled nodes per layer. An optimizer (plim_optimizer) moves the parameters along it.
+ * plim_train() does both for as many epochs as its options (plim_train_options) say, and gives a
+ * history (plim_history).
  *
  *     #include <plimsoll.h>
  *     #include <stdio.h>
  *
  *     int main(void) {
  *         const int32_t from[] = {0, 1, 2}, to[] = {1, 2, 3};
+ *         const int32_t labels[] = {0, -1, -1, 1}, train[] = {0, 3};
  *         const float features[] = {1, 0, 1, 0, 0, 1, 0, 1};
  *         const size_t widths[] = {2, 8, 2};
  *         float p[4 * 2];
  *         plim_graph *graph = NULL;
  *         plim_model *model = NULL;
+ *         plim_estimator *estimator = NULL;
+ *         plim_optimizer *optimizer = NULL;
  *         plim_status s = plim_graph_from_edges(4, 3, from, to, NULL, &graph);
  *         if (!s) s = plim_graph_set_features(graph, 2, features);
- *         if (!s) s = plim_model_gcn(widths, 3, 0, &model);
+ *         if (!s) s = plim_graph_set_labels(graph, labels);
+ *         if (!s) s = plim_graph_set_split(graph, PLIM_SPLIT_TRAIN, train, 2);
+ *         if (!s) s = plim_model_gcn(widths, 3, 1, &model);
+ *         if (!s) s = plim_estimator_full(&estimator);
+ *         if (!s) s = plim_optimizer_adam(0.01, &optimizer);
+ *         if (!s) s = plim_train(model, graph, estimator, optimizer, NULL, NULL);
  *         if (!s) s = plim_model_predict(model, graph, NULL, 0, p, 8);
  *         if (s) fprintf(stderr, "%s: %s\n", plim_status_name(s), plim_last_error());
+ *         for (int v = 0; !s && v < 4; v++) printf("%d: %.3f %.3f\n", v, p[2 * v], p[2 * v + 1]);
+ *         plim_optimizer_free(optimizer);
+ *         plim_estimator_free(estimator);
  *         plim_model_free(model);
  *         plim_graph_free(graph);
  *         return s != PLIM_OK;
@@ -30,8 +43,9 @@
  *
  * Errors. A call that can fail returns a plim_status: PLIM_OK (0) or a PLIM_ERROR_ number.
  * plim_last_error() then says, for the calling thread, which argument, which index and which value:
- * "targets[3] = 9 is outside [0, 5)". Out-parameters stay untouched on failure. The library neither
- * prints nor aborts.
+ * "targets[3] = 9 is outside [0, 5)". Out-parameters stay untouched on failure, except that a
+ * cancelled or diverged plim_train() gives its history and plim_optimizer_minimize() its last
+ * finite iterate. The library neither prints nor aborts.
  *
  * Ownership. A call with a last parameter `plim_x **out` makes a handle; plim_x_free() ends it, and
  * ignores NULL. Arrays are borrowed for the call and copied. Results go to the caller's buffer: a
@@ -45,6 +59,10 @@
  * Threads. Any number of threads may use a handle through `const plim_x *` at once. A call that
  * takes `plim_x *` needs the handle to itself: PLIM_ERROR_BUSY says that another thread has it.
  * Freeing a handle that another thread uses is safe; its memory goes when that call returns.
+ *
+ * Callbacks. A callback gets the `void *user_data` that was set with it and is called on the thread
+ * of the call that uses it. It answers 0 to go on; anything else cancels (PLIM_ERROR_CANCELLED). It
+ * must return: no exception and no longjmp may leave it.
  *
  * Determinism. The same seeds, build and plim_isa() give the same bits, for any number of threads.
  *
@@ -943,7 +961,7 @@ uint32_t plim_estimator_property(const plim_estimator *estimator);
  * Estimates loss and gradient at the model's parameters.
  *
  * The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails leaves the sequence of draws
- * where it was. After the first calls have made room, a call allocates nothing.
+ * where it was. Once its buffers have grown to the largest step, a call allocates nothing.
  *
  * @param estimator   the estimator.
  * @param model       the model.
@@ -1069,6 +1087,7 @@ plim_status plim_optimizer_set_averaging(plim_optimizer *optimizer, int32_t on);
  * @param count      plim_model_num_parameters().
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count, or another model before),
+ *         PLIM_ERROR_INVALID_ARGUMENT (a box without a float in it),
  *         PLIM_ERROR_DIVERGED (the gradient or the result is not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
  *         PLIM_ERROR_OUT_OF_MEMORY. On failure the model keeps its parameters.
  */
@@ -1180,7 +1199,7 @@ plim_status plim_train_options_set_seed(plim_train_options *options, uint64_t se
 plim_status plim_train_options_set_restore_best(plim_train_options *options, int32_t on);
 
 /**
- * Ends training when so many epochs in a row have not improved the validation accuracy.
+ * Ends training when an evaluation finds that so many epochs have not improved the validation accuracy.
  *
  * @param options  the options.
  * @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.

@@ -1,0 +1,201 @@
+/* Optimizer functions given what they must refuse: the status, the message, nothing written, and an optimizer that goes
+ * on as a twin does that was given nothing bad. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "handles.h"
+#include "sample.h"
+
+enum { PARAMETERS = 32 };
+
+static plim_model *model = NULL, *twin_model = NULL;
+static plim_optimizer *optimizer = NULL, *twin = NULL;
+
+/* Outputs of calls that must fail. */
+static float floats[PARAMETERS];
+static double w[3] = {1.0, 2.0, 3.0}, average[3] = {7.0, 7.0, 7.0};
+
+/* An oracle that none of them may call. */
+static size_t called = 0;
+
+static int32_t stay(void *user_data, size_t step, const double *x, double *gradient, size_t dim) {
+  (void)user_data, (void)step, (void)x, (void)gradient, (void)dim;
+  called++;
+  return 0;
+}
+
+static int untouched(void) {
+  return check_filled(floats, PARAMETERS) && w[0] == 1.0 && w[1] == 2.0 && w[2] == 3.0 && average[0] == 7.0 &&
+         average[1] == 7.0 && average[2] == 7.0 && called == 0;
+}
+
+static void check_unharmed(int line) {
+  static uint64_t state = 3;
+  float gradient[PARAMETERS], a[PARAMETERS], b[PARAMETERS], mean_a[PARAMETERS], mean_b[PARAMETERS];
+  for (size_t i = 0; i < PARAMETERS; i++) {
+    gradient[i] = (float)dense_random(&state);
+  }
+  CHECK_OK(plim_optimizer_update(optimizer, model, gradient, PARAMETERS));
+  CHECK_OK(plim_optimizer_update(twin, twin_model, gradient, PARAMETERS));
+  CHECK_OK(plim_model_get_parameters(model, a, PARAMETERS));
+  CHECK_OK(plim_model_get_parameters(twin_model, b, PARAMETERS));
+  CHECK_OK(plim_optimizer_average(optimizer, mean_a, PARAMETERS));
+  CHECK_OK(plim_optimizer_average(twin, mean_b, PARAMETERS));
+  if (!CHECK(memcmp(a, b, sizeof a) == 0 && memcmp(mean_a, mean_b, sizeof mean_a) == 0 && untouched())) {
+    fprintf(stderr, "  the optimizer, the model or an output changed at line %d\n", line);
+  }
+}
+
+/* The call fails so, nothing is written, and the optimizer goes on as its twin does. */
+#define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
+
+static void steps_must_be_finite_and_positive(void) {
+  static const double bad[] = {0.0, -0.0, -1.0, -1e-300, NAN, INFINITY, -INFINITY};
+  plim_optimizer *out = UNTOUCHED(plim_optimizer);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "step = ", plim_optimizer_sgd(bad[i], &out));
+    CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "step = ", plim_optimizer_adam(bad[i], &out));
+  }
+  CHECK(out == UNTOUCHED(plim_optimizer));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "out is NULL", plim_optimizer_sgd(0.1, NULL));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "out is NULL", plim_optimizer_adam(0.1, NULL));
+  CHECK_OK(plim_optimizer_sgd(1e-300, &out)); /* however small or large */
+  plim_optimizer_free(out);
+  CHECK_OK(plim_optimizer_adam(1e300, &out));
+  plim_optimizer_free(out);
+}
+
+static void settings_must_be_in_their_ranges(void) {
+  static const int32_t schedules[] = {-1, 3, 255, INT32_MAX, INT32_MIN};
+  static const double decays[] = {-1.0, -1e-300, NAN, INFINITY, -INFINITY};
+  static const double radii[] = {0.0, -0.0, -1.0, NAN, -INFINITY};
+  static const double boxes[][2] = {{1.0, 0.0}, {NAN, 1.0}, {0.0, NAN}, {NAN, NAN}, {INFINITY, -INFINITY},
+                                    {INFINITY, INFINITY}, {-INFINITY, -INFINITY}, {1e-300, -1e-300}};
+  for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "schedule = ", plim_optimizer_set_schedule(optimizer, schedules[i]));
+  }
+  for (size_t i = 0; i < sizeof decays / sizeof decays[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "decay = ", plim_optimizer_set_decay(optimizer, decays[i]));
+  }
+  for (size_t i = 0; i < sizeof radii / sizeof radii[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "radius = ", plim_optimizer_set_ball(optimizer, radii[i]));
+  }
+  for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "low = ", plim_optimizer_set_box(optimizer, boxes[i][0], boxes[i][1]));
+  }
+}
+
+static void a_gradient_has_a_value_for_each_parameter(void) {
+  float gradient[PARAMETERS + 1] = {0.0f};
+  REFUSED(PLIM_ERROR_SHAPE_MISMATCH, "31", plim_optimizer_update(optimizer, model, gradient, PARAMETERS - 1));
+  REFUSED(PLIM_ERROR_SHAPE_MISMATCH, "33", plim_optimizer_update(optimizer, model, gradient, PARAMETERS + 1));
+  REFUSED(PLIM_ERROR_SHAPE_MISMATCH, "0", plim_optimizer_update(optimizer, model, gradient, 0));
+  REFUSED(PLIM_ERROR_SHAPE_MISMATCH, "0", plim_optimizer_update(optimizer, model, NULL, 0));
+  REFUSED(PLIM_ERROR_NULL_POINTER, "gradient", plim_optimizer_update(optimizer, model, NULL, PARAMETERS));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "gradient", plim_optimizer_update(optimizer, model, gradient, SIZE_MAX));
+}
+
+static void an_average_needs_iterates_and_room(void) {
+  plim_optimizer *fresh = NULL;
+  REFUSED(PLIM_ERROR_BUFFER_TOO_SMALL, "32", plim_optimizer_average(optimizer, floats, PARAMETERS - 1));
+  REFUSED(PLIM_ERROR_BUFFER_TOO_SMALL, "32", plim_optimizer_average(optimizer, floats, 0));
+  REFUSED(PLIM_ERROR_NULL_POINTER, "dst", plim_optimizer_average(optimizer, NULL, PARAMETERS));
+  CHECK_OK(plim_optimizer_sgd(0.1, &fresh));
+  CHECK_STATUS(PLIM_ERROR_MISSING_DATA, plim_optimizer_average(fresh, floats, PARAMETERS));
+  CHECK_OK(plim_optimizer_set_averaging(fresh, 1));
+  CHECK_STATUS(PLIM_ERROR_MISSING_DATA, plim_optimizer_average(fresh, floats, PARAMETERS));
+  CHECK(untouched());
+  plim_optimizer_free(fresh);
+}
+
+static void a_problem_has_an_oracle_steps_and_dimensions(void) {
+  REFUSED(PLIM_ERROR_NULL_POINTER, "oracle", plim_optimizer_minimize(optimizer, NULL, NULL, 5, w, average, 3));
+  REFUSED(PLIM_ERROR_NULL_POINTER, "w is NULL", plim_optimizer_minimize(optimizer, stay, NULL, 5, NULL, average, 3));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "num_steps", plim_optimizer_minimize(optimizer, stay, NULL, 0, w, average, 3));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "dim", plim_optimizer_minimize(optimizer, stay, NULL, 5, w, average, 0));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "w", plim_optimizer_minimize(optimizer, stay, NULL, 5, w, average, SIZE_MAX));
+}
+
+/* One call each, with `h` in the place of the handle. */
+static plim_status set_schedule(void *h) { return plim_optimizer_set_schedule((plim_optimizer *)h, 1); }
+static plim_status set_decay(void *h) { return plim_optimizer_set_decay((plim_optimizer *)h, 0.5); }
+static plim_status set_ball(void *h) { return plim_optimizer_set_ball((plim_optimizer *)h, 1.0); }
+static plim_status set_box(void *h) { return plim_optimizer_set_box((plim_optimizer *)h, -1.0, 1.0); }
+static plim_status set_averaging(void *h) { return plim_optimizer_set_averaging((plim_optimizer *)h, 0); }
+static plim_status reset(void *h) { return plim_optimizer_reset((plim_optimizer *)h); }
+static plim_status update(void *h) {
+  static const float gradient[PARAMETERS] = {1.0f};
+  return plim_optimizer_update((plim_optimizer *)h, model, gradient, PARAMETERS);
+}
+static plim_status update_model(void *h) {
+  static const float gradient[PARAMETERS] = {1.0f};
+  return plim_optimizer_update(optimizer, (plim_model *)h, gradient, PARAMETERS);
+}
+static plim_status average_of(void *h) { return plim_optimizer_average((plim_optimizer *)h, floats, PARAMETERS); }
+static plim_status minimize(void *h) {
+  return plim_optimizer_minimize((plim_optimizer *)h, stay, NULL, 5, w, average, 3);
+}
+
+static const function functions[] = {
+    {"optimizer", "plim_optimizer_set_schedule", set_schedule},
+    {"optimizer", "plim_optimizer_set_decay", set_decay},
+    {"optimizer", "plim_optimizer_set_ball", set_ball},
+    {"optimizer", "plim_optimizer_set_box", set_box},
+    {"optimizer", "plim_optimizer_set_averaging", set_averaging},
+    {"optimizer", "plim_optimizer_reset", reset},
+    {"optimizer", "plim_optimizer_update", update},
+    {"model", "plim_optimizer_update, its model", update_model},
+    {"optimizer", "plim_optimizer_average", average_of},
+    {"optimizer", "plim_optimizer_minimize", minimize},
+};
+enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+static void handles_must_be_live_optimizers(void) {
+  plim_optimizer *freed = NULL, *later[2] = {NULL, NULL};
+  plim_model *freed_model = sample_model(2);
+  CHECK_OK(plim_optimizer_adam(0.1, &freed));
+  plim_optimizer_free(freed);
+  plim_model_free(freed_model);
+  handles_foreign(functions, NUM_FUNCTIONS, "optimizer", untouched);
+  handles_foreign(functions, NUM_FUNCTIONS, "model", untouched);
+  for (size_t round = 0; round < 2; round++) {
+    handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, freed, "a freed one", untouched);
+    handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, freed_model, "a freed one", untouched);
+    CHECK_OK(plim_optimizer_sgd(0.1, &later[round])); /* its place is taken */
+  }
+  handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, model, "a model", untouched);
+  handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, optimizer, "an optimizer", untouched);
+  plim_optimizer_free(NULL);
+  plim_optimizer_free(freed); /* twice is harmless */
+  plim_optimizer_free((plim_optimizer *)(void *)model); /* the wrong free frees nothing */
+  plim_model_free((plim_model *)(void *)optimizer);
+  for (size_t i = 0; i < 2; i++) {
+    CHECK_OK(plim_optimizer_reset(later[i]));
+    plim_optimizer_free(later[i]);
+  }
+  check_unharmed(__LINE__);
+}
+
+int main(void) {
+  check_fill(floats, PARAMETERS);
+  for (size_t i = 0; i < 2; i++) {
+    plim_optimizer **made = i == 0 ? &optimizer : &twin;
+    CHECK_OK(plim_optimizer_adam(0.05, made));
+    CHECK_OK(plim_optimizer_set_schedule(*made, PLIM_SCHEDULE_INVERSE_SQRT));
+    CHECK_OK(plim_optimizer_set_averaging(*made, 1));
+    CHECK_OK(plim_optimizer_set_ball(*made, 3.0));
+  }
+  model = sample_model(2);
+  twin_model = sample_model(2);
+  check_unharmed(__LINE__);
+  RUN(steps_must_be_finite_and_positive);
+  RUN(settings_must_be_in_their_ranges);
+  RUN(a_gradient_has_a_value_for_each_parameter);
+  RUN(an_average_needs_iterates_and_room);
+  RUN(a_problem_has_an_oracle_steps_and_dimensions);
+  RUN(handles_must_be_live_optimizers);
+  plim_model_free(twin_model);
+  plim_model_free(model);
+  plim_optimizer_free(twin);
+  plim_optimizer_free(optimizer);
+  return check_close();
+}

@@ -1,0 +1,112 @@
+"""A model goes to another graph: trained on a part of Cora, it predicts on all of it; trained on one Mixture graph, on
+another. Cora is looked for in PLIMSOLL_DATA."""
+import sys
+
+import numpy as np
+import scipy.sparse as sp
+
+from datasets import load
+from support import check, oracle
+from support.plimsoll import (Estimator, Graph, Model, PLIM_SCHEDULE_INVERSE_SQRT, PLIM_SPLIT_TEST, PLIM_SPLIT_TRAIN,
+                              PLIM_SPLIT_VAL)
+from support.training import Optimizer, train
+
+SEEDS = range(3)
+
+
+class Part:
+    """Some nodes of a data set, in a new order, and the edges among them; labels and splits go along."""
+
+    def __init__(self, a, x, labels, splits, nodes):
+        place = np.full(a.shape[0], -1)
+        place[nodes] = np.arange(len(nodes))
+        self.nodes = nodes
+        self.a, self.x, self.labels = a[nodes][:, nodes].tocoo(), sp.csr_matrix(x[nodes]), labels[nodes]
+        self.a_hat = oracle.normalize_adjacency(self.a)
+        self.splits = [place[split][place[split] >= 0] for split in splits]
+
+    def graph(self):
+        upper = self.a.row <= self.a.col
+        graph = Graph.from_edges(len(self.nodes), np.stack([self.a.row[upper], self.a.col[upper]], 1))
+        graph.set_features(self.x)
+        graph.set_labels(self.labels)
+        for split, nodes in enumerate(self.splits):
+            graph.set_split(split, nodes)
+        return graph
+
+
+def trained(graph, layers, estimator, optimizer, seed):
+    """A model that never saw more than this graph."""
+    model = Model.gcn([graph.num_features] + [16] * (layers - 1) + [graph.num_classes], seed)
+    estimator.set_seed(seed)
+    train(model, graph, estimator, optimizer, seed=seed)
+    return model
+
+
+def sgd(step):
+    optimizer = Optimizer.sgd(step)
+    optimizer.set_schedule(PLIM_SCHEDULE_INVERSE_SQRT)
+    return optimizer
+
+
+def accuracy(model, graph, nodes, labels):
+    return np.mean(model.predict(graph, nodes).argmax(1) == labels[nodes])
+
+
+def check_against_scipy(model, graph, part, what):
+    """Predictions on a graph are those of its own Â, whatever graph the weights come from."""
+    weights = [w.astype(np.float64) for w in model.weights()]
+    expected = oracle.softmax(oracle.embed(part.a_hat, part.x, weights)[-1])
+    check.close(model.predict(graph), expected, what)
+
+
+def a_part_of_cora_is_enough_for_the_rest(layers, estimator_of, what):
+    """A fifth of the nodes is held back, with all its edges; then it comes back. A second model knows the whole graph
+    from the start, but not the labels of that fifth. Both must be far from the share of the most frequent class, and
+    near each other: 5 points, in the mean over the seeds."""
+    a, x, labels, splits = load("cora")
+    n = a.shape[0]
+    step = {1: 1e3, 2: 1e2}[layers]
+    inductive, transductive = [], []
+    for seed in SEEDS:
+        order = np.random.default_rng(seed).permutation(n)
+        held_back, kept = order[:n // 5], order[n // 5:]
+        known = [np.setdiff1d(split, held_back) for split in splits]
+        whole, part = Part(a, x, labels, known, np.arange(n)), Part(a, x, labels, splits, kept)
+        with whole.graph() as graph, part.graph() as smaller:
+            assert smaller.num_edges < graph.num_edges - n // 5
+            with trained(smaller, layers, estimator_of(), sgd(step), seed) as model:
+                check_against_scipy(model, smaller, part, f"the graph of training: {what}")
+                check_against_scipy(model, graph, whole, f"another graph: {what}")
+                inductive.append(accuracy(model, graph, held_back, labels))
+            with trained(graph, layers, estimator_of(), sgd(step), seed) as model:
+                transductive.append(accuracy(model, graph, held_back, labels))
+    chance = np.bincount(labels).max() / n
+    text = (f"held-back nodes of Cora, {what}: {100 * np.mean(inductive):.1f} % unseen, {100 * np.mean(transductive):.1f} % "
+            f"when their edges were seen; the largest class has {100 * chance:.1f} %")
+    print(text)
+    assert np.mean(inductive) > chance + 0.4, text
+    assert abs(np.mean(inductive) - np.mean(transductive)) <= 0.05, text
+
+
+def test_a_model_of_one_mixture_graph_serves_another():
+    with Graph.from_mixture(2000, 1) as one, Graph.from_mixture(700, 2) as other:
+        with trained(one, 2, Estimator.consistent([0, 800]), Optimizer.adam(0.01), 1) as model:
+            here = model.evaluate(one, PLIM_SPLIT_TEST)[1]
+            there = [model.evaluate(other, split)[1] for split in (PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL, PLIM_SPLIT_TEST)]
+    # A smaller graph links a node to fewer others, so it is harder; the share of each class is a third.
+    print(f"Mixture: {100 * here:.1f} % on the graph of training, {100 * np.mean(there):.1f} % on a smaller one")
+    assert here > 0.8 and np.mean(there) > 0.6
+
+
+def tests():
+    estimators = {"1-layer, unbiased": (1, Estimator.unbiased), "2-layer, unbiased": (2, Estimator.unbiased),
+                  "1-layer, consistent": (1, lambda: Estimator.consistent([800])),
+                  "2-layer, consistent": (2, lambda: Estimator.consistent([0, 800]))}
+    for what, (layers, estimator_of) in estimators.items():
+        yield check.about(a_part_of_cora_is_enough_for_the_rest, what, layers, estimator_of, what)
+    yield from check.named(globals())
+
+
+if __name__ == "__main__":
+    sys.exit(check.run(tests()))
