@@ -4,6 +4,7 @@
 //! while the row's entries stream by.
 // The index runs over several arrays at once, which an iterator over one of them hides.
 #![allow(clippy::needless_range_loop)]
+#![allow(unsafe_code)]
 
 use super::{Pick, Sparse};
 
@@ -72,6 +73,39 @@ fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
     (&mut m[at..at + C]).try_into().expect("a slice of C elements")
 }
 
+/// Whether every index is below `bound`. Without an early exit, so that it is vectorised: a fraction of the loop that
+/// may then trust the indices.
+#[inline(always)]
+fn all_below(indices: &[i32], bound: usize) -> bool {
+    // A negative index becomes a large one.
+    indices.is_empty() || (indices.iter().fold(0, |max, &k| u32::max(max, k as u32)) as usize) < bound
+}
+
+/// The chunk of columns `j .. j + C` of row `k` of a matrix with `stride` columns.
+///
+/// # Safety
+/// Row `k` must be in the matrix, and `j + C` not beyond its columns.
+#[inline(always)]
+unsafe fn row_chunk<const C: usize>(m: &[f32], k: i32, stride: usize, j: usize) -> &[f32; C] {
+    debug_assert!(k as usize * stride + j + C <= m.len());
+    // SAFETY: the row is in the matrix and the columns in the row.
+    unsafe { &*m.as_ptr().add(k as usize * stride + j).cast() }
+}
+
+/// The same, to be changed.
+///
+/// # Safety
+/// As for [`row_chunk`].
+#[inline(always)]
+unsafe fn row_chunk_mut<const C: usize>(m: &mut [f32], k: i32, stride: usize, j: usize) -> &mut [f32; C] {
+    debug_assert!(k as usize * stride + j + C <= m.len());
+    // SAFETY: the row is in the matrix and the columns in the row.
+    unsafe { &mut *m.as_mut_ptr().add(k as usize * stride + j).cast() }
+}
+
+/// Sparse rows summed at once.
+const SIDE_BY_SIDE: usize = 4;
+
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in storage order.
 ///
 /// Cost: `2·width` flops and one row of `M` (`4·width` bytes) per entry; bound by that gather.
@@ -89,17 +123,83 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    for (i, row) in out.chunks_exact_mut(width).enumerate() {
+    // A width known to the compiler makes the address of a row a shift.
+    match width == C {
+        true => sparse_times_strided::<A, C>(a, pick, m, C, out, 0),
+        false => sparse_times_strided::<A, C>(a, pick, m, width, out, j),
+    }
+}
+
+#[inline(always)]
+fn sparse_times_strided<A: Arithmetic, const C: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    out: &mut [f32],
+    j: usize,
+) {
+    assert!(j + C <= width);
+    let height = m.len() / width;
+    let row_of = |i: usize| {
         let (indices, values) = a.row(pick.at(i));
-        let mut sum = [0f32; C];
-        for (&k, &v) in indices.iter().zip(values) {
-            let x = chunk::<C>(m, k as usize * width + j);
-            for c in 0..C {
-                sum[c] = A::madd(v, x[c], sum[c]);
+        assert!(indices.len() == values.len() && all_below(indices, height));
+        (indices, values)
+    };
+    let count = out.len() / width;
+    let mut i = 0;
+    // Rows side by side: each sum waits for its own last addition only, and there are several to go on with.
+    while C <= 16 && i + SIDE_BY_SIDE <= count {
+        let rows: [(&[i32], &[f32]); SIDE_BY_SIDE] = std::array::from_fn(|r| row_of(i + r));
+        let common = rows.iter().map(|row| row.0.len()).min().unwrap_or(0);
+        let rows_start = rows.map(|row| (&row.0[..common], &row.1[..common]));
+        let mut sums = [[0f32; C]; SIDE_BY_SIDE];
+        for e in 0..common {
+            for r in 0..SIDE_BY_SIDE {
+                let (k, v) = (rows_start[r].0[e], rows_start[r].1[e]);
+                // SAFETY: `row_of` has checked k, and j + C ≤ width is asserted.
+                let x = unsafe { row_chunk::<C>(m, k, width, j) };
+                for c in 0..C {
+                    sums[r][c] = A::madd(v, x[c], sums[r][c]);
+                }
             }
         }
-        *chunk_mut::<C>(row, j) = sum;
+        for r in 0..SIDE_BY_SIDE {
+            let rest = (&rows[r].0[common..], &rows[r].1[common..]);
+            // SAFETY: as above.
+            let sum = unsafe { sum_row::<A, C>(rest, m, width, j, sums[r]) };
+            *chunk_mut::<C>(out, (i + r) * width + j) = sum;
+        }
+        i += SIDE_BY_SIDE;
     }
+    while i < count {
+        // SAFETY: as above.
+        let sum = unsafe { sum_row::<A, C>(row_of(i), m, width, j, [0f32; C]) };
+        *chunk_mut::<C>(out, i * width + j) = sum;
+        i += 1;
+    }
+}
+
+/// `sum + Σ_e values[e]·M[indices[e], j .. j + C]`.
+///
+/// # Safety
+/// As for [`row_chunk`], for every index.
+#[inline(always)]
+unsafe fn sum_row<A: Arithmetic, const C: usize>(
+    (indices, values): (&[i32], &[f32]),
+    m: &[f32],
+    width: usize,
+    j: usize,
+    mut sum: [f32; C],
+) -> [f32; C] {
+    for (&k, &v) in indices.iter().zip(values) {
+        // SAFETY: the caller's promise.
+        let x = unsafe { row_chunk::<C>(m, k, width, j) };
+        for c in 0..C {
+            sum[c] = A::madd(v, x[c], sum[c]);
+        }
+    }
+    sum
 }
 
 /// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row.
@@ -117,11 +217,30 @@ fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize>(
     m: &mut [f32],
     j: usize,
 ) {
+    match width == C {
+        true => sparse_transposed_times_strided::<A, C>(a, pick, g, C, m, 0),
+        false => sparse_transposed_times_strided::<A, C>(a, pick, g, width, m, j),
+    }
+}
+
+#[inline(always)]
+fn sparse_transposed_times_strided<A: Arithmetic, const C: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    m: &mut [f32],
+    j: usize,
+) {
+    assert!(j + C <= width);
+    let height = m.len() / width;
     for (i, row) in g.chunks_exact(width).enumerate() {
         let (indices, values) = a.row(pick.at(i));
+        assert!(all_below(indices, height));
         let g = *chunk::<C>(row, j);
         for (&k, &v) in indices.iter().zip(values) {
-            let x = chunk_mut::<C>(m, k as usize * width + j);
+            // SAFETY: k is below the height, and j + C ≤ width is asserted.
+            let x = unsafe { row_chunk_mut::<C>(m, k, width, j) };
             for c in 0..C {
                 x[c] = A::madd(v, g[c], x[c]);
             }

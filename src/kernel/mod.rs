@@ -79,3 +79,8 @@ impl<'a> Pick<'a> {
         }
     }
 }
+
+/// Whether there is neither an infinity nor a NaN. Without an early exit, so that it is vectorised.
+pub fn all_finite(values: &[f32]) -> bool {
+    values.iter().fold(true, |all, x| all & x.is_finite())
+}

@@ -8,7 +8,7 @@ use super::Model;
 use super::input::Input;
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
-use crate::kernel::{Pick, Rows, Threads, table};
+use crate::kernel::{Pick, Rows, Threads, all_finite, table};
 use crate::sample::{Chain, Sampler};
 
 /// Everything a pass needs beside the model and the graph.
@@ -143,9 +143,12 @@ impl Workspace {
         labels: impl Iterator<Item = i32> + Clone,
     ) -> Result<(f64, &[f32])> {
         self.forward(model, graph, threads, model.num_layers() - 1, true)?;
-        let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
         let losses = self.cross_entropies(model, labels.clone())?;
-        let loss = losses.iter().sum::<f64>() / losses.len() as f64 + 0.5 * model.lambda * squares;
+        let mut loss = losses.iter().sum::<f64>() / losses.len() as f64;
+        if model.lambda > 0.0 {
+            let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
+            loss += 0.5 * model.lambda * squares;
+        }
 
         let classes = model.widths[model.num_layers()];
         let probabilities = &self.layers[model.num_layers() - 1].output;
@@ -166,7 +169,7 @@ impl Workspace {
             self.gradient.iter_mut().zip(&model.parameters).for_each(|(g, w)| *g += lambda * w);
         }
         self.release();
-        if !loss.is_finite() || self.gradient.iter().any(|g| !g.is_finite()) {
+        if !loss.is_finite() || !all_finite(&self.gradient) {
             return Err(Error::Diverged(format!("the loss is {loss} and not every entry of the gradient is finite")));
         }
         Ok((loss, &self.gradient))
