@@ -6,6 +6,7 @@
 #include "training.h"
 
 #include <pthread.h>
+#include <time.h>
 
 enum { MOST_CALLS = 256, NEVER = 0 };
 
@@ -67,6 +68,26 @@ static void each_epoch_is_told_in_order_with_what_the_history_says(void) {
     training_free(&silent);
     training_free(&s);
   }
+}
+
+static int32_t sleep_a_while(void *user_data, const plim_progress *progress) {
+  struct timespec pause = {0, 200000000};
+  (void)user_data, (void)progress;
+  nanosleep(&pause, NULL);
+  return 0;
+}
+
+static void seconds_are_those_of_the_steps_alone(void) {
+  setup s = training_setup(UNBIASED, SGD, 3);
+  outcome run;
+  double seconds = 0.0;
+  CHECK_OK(plim_train_options_set_progress(s.options, sleep_a_while, NULL));
+  run = training_run(&s);
+  for (size_t e = 0; e < run.num_epochs; e++) {
+    seconds += run.columns[PLIM_HISTORY_SECONDS][e];
+  }
+  CHECK(run.num_epochs == 3 && seconds > 0.0 && seconds < 0.3); /* the callbacks take 0.6 */
+  training_free(&s);
 }
 
 /* Batches of one node of a wide 3-layer model: some milliseconds a step, thousands of steps an epoch. */
@@ -390,6 +411,7 @@ static void other_threads_find_the_model_busy_and_the_graph_readable(void) {
 
 int main(void) {
   RUN(each_epoch_is_told_in_order_with_what_the_history_says);
+  RUN(seconds_are_those_of_the_steps_alone);
   RUN(a_long_epoch_is_told_of_every_second);
   RUN(a_cancelled_run_keeps_its_last_step_and_its_history);
   RUN(const_calls_inside_see_the_parameters_of_the_last_step);
