@@ -247,16 +247,18 @@ fn a_refused_gradient_does_not_count() {
 /// Buffers are reused from call to call; nothing of one graph, model or batch may be left in the next result.
 #[test]
 fn an_estimator_and_a_model_forget_what_they_worked_on() {
-    let graphs = [
-        Graph::from_mixture(100, 7).unwrap(),
-        Graph::from_mixture(20, 8).unwrap(),
-        Graph::from_mixture(300, 9).unwrap(),
-    ];
+    let mut graphs = [(100, 7), (20, 8), (300, 9)].map(|(size, seed)| Graph::from_mixture(size, seed).unwrap());
+    // One feature a node in place of two.
+    let (indptr, indices): (Vec<i64>, Vec<i32>) = ((0..=60).collect(), (0..60).map(|v| v % 2).collect());
+    graphs[1].set_sparse_features(2, &indptr, &indices, &Random::new(5).floats(60)).unwrap();
     let models =
         [Model::gcn(&[2, 30, 3], 1).unwrap(), Model::gcn(&[2, 1, 4], 2).unwrap(), Model::gcn(&[2, 9, 3], 3).unwrap()];
     let batches: [&[i32]; 3] = [&[0], &[1, 2, 0, 5, 21, 40], &[40, 20]];
-    let new: [fn() -> Estimator; 3] =
-        [Estimator::unbiased, || Estimator::consistent(&[40, 0]).unwrap(), || Estimator::consistent(&[0, 40]).unwrap()];
+    let new: [fn() -> Estimator; 3] = [
+        Estimator::unbiased,
+        || Estimator::consistent(&[400, 0]).unwrap(),
+        || Estimator::consistent(&[0, 400]).unwrap(),
+    ];
     for new in new {
         let mut reused = new();
         let mut random = Random::new(4);

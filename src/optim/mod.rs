@@ -82,8 +82,9 @@ impl Optimizer {
         self.state.steps()
     }
 
-    /// Checks that `len` parameters may be those it has been moving.
+    /// Checks that it can move `len` parameters: those it has been moving, if any, in a set that has a point.
     pub fn check_fits(&self, len: usize) -> Result<()> {
+        self.settings.set.check::<f32>()?;
         self.state.check_fits(len)
     }
 

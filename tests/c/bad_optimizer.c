@@ -159,7 +159,8 @@ static void handles_must_be_live_optimizers(void) {
   handles_foreign(functions, NUM_FUNCTIONS, "model", untouched);
   for (size_t round = 0; round < 2; round++) {
     handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, freed, "a freed one", untouched);
-    handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, freed_model, "a freed one", untouched);
+    handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, freed_model, "a freed one",
+                    untouched);
     CHECK_OK(plim_optimizer_sgd(0.1, &later[round])); /* its place is taken */
   }
   handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, model, "a model", untouched);

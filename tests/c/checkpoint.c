@@ -1,5 +1,5 @@
-/* Checkpoints: a run that was cancelled or killed goes on and ends in the same bits; a file that is damaged or of another
- * run is refused, and nothing changes. */
+/* Checkpoints: a run that was cancelled or killed goes on and ends in the same bits; a file that is damaged or of
+ * another run is refused, and nothing changes. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -71,7 +71,8 @@ static void a_cancelled_run_goes_on_and_ends_in_the_same_bits(void) {
 static void a_finished_run_resumes_to_its_result(void) {
   for (int moves = 0; moves < RULES; moves++) {
     for (int32_t restore = 0; restore < 2; restore++) {
-      setup s = training_setup(CONSISTENT, (rule)moves, EPOCHS), again = training_setup(CONSISTENT, (rule)moves, EPOCHS);
+      setup s = training_setup(CONSISTENT, (rule)moves, EPOCHS);
+      setup again = training_setup(CONSISTENT, (rule)moves, EPOCHS);
       outcome run, resumed;
       size_t calls = 0;
       CHECK_OK(plim_train_options_set_checkpoint(s.options, files_path("run"), 5)); /* and after the last epoch */
@@ -94,7 +95,8 @@ static void a_finished_run_goes_on_for_more_epochs(void) {
   for (int how = 0; how < ESTIMATIONS; how++) {
     for (int moves = 0; moves < RULES; moves++) {
       outcome expected = uninterrupted((estimation)how, (rule)moves, EPOCHS, 1), run;
-      setup s = training_setup((estimation)how, (rule)moves, 7), longer = training_setup((estimation)how, (rule)moves, EPOCHS);
+      setup s = training_setup((estimation)how, (rule)moves, 7);
+      setup longer = training_setup((estimation)how, (rule)moves, EPOCHS);
       CHECK_OK(plim_train_options_set_checkpoint(s.options, files_path("run"), 100));
       run = training_run(&s);
       CHECK(run.status == PLIM_OK);

@@ -1,5 +1,5 @@
-/* The progress callback: what it is told and when, what it may call, how it cancels; and what other threads find while a
- * model is trained. */
+/* The progress callback: what it is told and when, what it may call, how it cancels; and what other threads find while
+ * a model is trained. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -79,14 +79,18 @@ static int32_t sleep_a_while(void *user_data, const plim_progress *progress) {
 
 static void seconds_are_those_of_the_steps_alone(void) {
   setup s = training_setup(UNBIASED, SGD, 3);
+  struct timespec from, to;
   outcome run;
-  double seconds = 0.0;
+  double seconds = 0.0, wall;
   CHECK_OK(plim_train_options_set_progress(s.options, sleep_a_while, NULL));
+  clock_gettime(CLOCK_MONOTONIC, &from);
   run = training_run(&s);
+  clock_gettime(CLOCK_MONOTONIC, &to);
+  wall = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
   for (size_t e = 0; e < run.num_epochs; e++) {
     seconds += run.columns[PLIM_HISTORY_SECONDS][e];
   }
-  CHECK(run.num_epochs == 3 && seconds > 0.0 && seconds < 0.3); /* the callbacks take 0.6 */
+  CHECK(run.num_epochs == 3 && seconds > 0.0 && wall - seconds >= 0.59); /* the callbacks take 0.6 */
   training_free(&s);
 }
 
@@ -123,7 +127,7 @@ static void a_long_epoch_is_told_of_every_second(void) {
     CHECK(p->step > (i > 0 ? n.told[i - 1].step : 0) && p->step < count);
     CHECK(isnan(p->train_loss) && isnan(p->val_loss) && isnan(p->val_accuracy));
     CHECK(p->seconds > (i > 0 ? n.told[i - 1].seconds : 0.0));
-    CHECK(p->seconds - (i > 0 ? n.told[i - 1].seconds : 0.0) <= 1.0);
+    CHECK(p->seconds - (i > 0 ? n.told[i - 1].seconds : 0.0) <= 2.0); /* half a second, on a machine that is not busy */
   }
   CHECK(history != NULL && plim_history_num_epochs(history) == 0); /* none is complete */
   CHECK(plim_history_best_epoch(history) == 0);

@@ -105,7 +105,8 @@ static void epochs_that_are_not_evaluated_are_nan(void) {
 static void the_best_epoch_is_restored_bit_for_bit(void) {
   for (int how = 0; how < ESTIMATIONS; how++) {
     for (int moves = 0; moves < RULES; moves++) {
-      setup s = training_setup((estimation)how, (rule)moves, 40), again = training_setup((estimation)how, (rule)moves, 40);
+      setup s = training_setup((estimation)how, (rule)moves, 40);
+      setup again = training_setup((estimation)how, (rule)moves, 40);
       outcome best, last;
       best = training_run(&s); /* restoring is the default */
       CHECK(best.status == PLIM_OK && best.num_epochs == 40);
@@ -153,7 +154,7 @@ static void patience_ends_training_when_no_epoch_improves(void) {
   }
 }
 
-/* An epoch that was not evaluated cannot fail to improve: training ends at an evaluation, and never before the first. */
+/* An epoch that was not evaluated cannot fail to improve: training ends at an evaluation, never before the first. */
 static void patience_waits_for_evaluations(void) {
   static const size_t everies[] = {2, 3, 5};
   for (size_t i = 0; i < sizeof everies / sizeof everies[0]; i++) {
@@ -202,7 +203,8 @@ static void losses_of_nodes(const plim_model *model, const plim_graph *graph, do
   CHECK_OK(plim_estimator_unbiased(&unbiased));
   for (size_t i = 0; i < SAMPLE_TRAIN; i++) {
     float gradient[MOST_PARAMETERS];
-    CHECK_OK(plim_estimator_gradient(unbiased, model, graph, &sample_train[i], 1, gradient, MOST_PARAMETERS, &losses[i]));
+    CHECK_OK(plim_estimator_gradient(unbiased, model, graph, &sample_train[i], 1, gradient, MOST_PARAMETERS,
+                                     &losses[i]));
   }
   plim_estimator_free(unbiased);
 }

@@ -1,4 +1,4 @@
-/* What the tests of training share: everything that plim_train() takes, made by kind, and all that a run leaves behind. */
+/* What the tests of training share: all that plim_train() takes, made by kind, and all that a run leaves behind. */
 #ifndef PLIM_TESTS_TRAINING_H
 #define PLIM_TESTS_TRAINING_H
 
@@ -18,14 +18,14 @@ typedef struct setup {
   plim_train_options *options;
 } setup;
 
-/* A Mixture graph. One class in five nodes is wrong at best, so accuracies rise and fall. */
+/* A Mixture graph. No model is right about all of it, so accuracies rise and fall. */
 static inline plim_graph *training_graph(void) {
   plim_graph *graph = NULL;
   CHECK_OK(plim_graph_from_mixture(check_scale(200, 50), 3, &graph));
   return graph;
 }
 
-/* 2-layer model with 40 parameters, batches of a fifth of the training nodes and a rest, averaging; all seeds differ. */
+/* A 2-layer model with 40 parameters, batches of a fifth of the training nodes and a rest, averaging; seeds differ. */
 static inline setup training_setup(estimation how, rule moves, size_t epochs) {
   static const size_t widths[3] = {2, 8, 3}, sizes[2] = {40, 30};
   setup s = {NULL, NULL, NULL, NULL, NULL};

@@ -225,9 +225,12 @@ pub fn loss_and_gradient(
     let p = softmax(&outputs[outputs.len() - 1]);
     let squares: f64 = weights.iter().flatten().map(|w| w * w).sum();
     let loss = cross_entropy(&p, labels) + 0.5 * lambda * squares;
-    let mut delta = p;
-    labels.iter().enumerate().for_each(|(i, &y)| delta[[i, y as usize]] -= 1.0);
-    delta /= labels.len() as f64;
+    // ∂/∂z: p, and at the label p − 1, which is less what the other classes have.
+    let mut delta = p / labels.len() as f64;
+    for (mut row, &y) in delta.rows_mut().into_iter().zip(labels) {
+        row[y as usize] = 0.0;
+        row[y as usize] = -row.sum();
+    }
     let mut gradients = Vec::new();
     for l in (0..weights.len()).rev() {
         let input = if l == 0 { x } else { &outputs[l - 1] };

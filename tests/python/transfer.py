@@ -82,8 +82,8 @@ def a_part_of_cora_is_enough_for_the_rest(layers, estimator_of, what):
             with trained(graph, layers, estimator_of(), sgd(step), seed) as model:
                 transductive.append(accuracy(model, graph, held_back, labels))
     chance = np.bincount(labels).max() / n
-    text = (f"held-back nodes of Cora, {what}: {100 * np.mean(inductive):.1f} % unseen, {100 * np.mean(transductive):.1f} % "
-            f"when their edges were seen; the largest class has {100 * chance:.1f} %")
+    text = (f"held-back nodes of Cora, {what}: {np.mean(inductive):.1%} unseen, {np.mean(transductive):.1%} when their "
+            f"edges were seen; the largest class has {chance:.1%}")
     print(text)
     assert np.mean(inductive) > chance + 0.4, text
     assert abs(np.mean(inductive) - np.mean(transductive)) <= 0.05, text
@@ -95,7 +95,7 @@ def test_a_model_of_one_mixture_graph_serves_another():
             here = model.evaluate(one, PLIM_SPLIT_TEST)[1]
             there = [model.evaluate(other, split)[1] for split in (PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL, PLIM_SPLIT_TEST)]
     # A smaller graph links a node to fewer others, so it is harder; the share of each class is a third.
-    print(f"Mixture: {100 * here:.1f} % on the graph of training, {100 * np.mean(there):.1f} % on a smaller one")
+    print(f"Mixture: {here:.1%} on the graph of training, {np.mean(there):.1%} on a smaller one")
     assert here > 0.8 and np.mean(there) > 0.6
 
 
