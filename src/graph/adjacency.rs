@@ -137,6 +137,11 @@ impl Adjacency {
         self.origin
     }
 
+    /// Whether Â(v,u) = Â(u,v), bit for bit, by the way it is made.
+    pub fn is_symmetric(&self) -> bool {
+        self.origin == Origin::Edges && self.normalization != Normalization::Row
+    }
+
     /// How Â is made at present.
     pub fn normalization(&self) -> Normalization {
         self.normalization
@@ -300,7 +305,8 @@ impl Adjacency {
                     Normalization::Row => 1.0,
                     _ => scale[self.operator.indices[at] as usize],
                 };
-                values[at] = (entry(v, at) * scale[v] * column) as f32;
+                // The scales first: their product is the same for (v, u) and (u, v), bit for bit.
+                values[at] = (entry(v, at) * (scale[v] * column)) as f32;
             }
         }
         self.operator.values = values;

@@ -215,6 +215,11 @@ impl Graph {
         csr::check_indices(self.num_nodes(), nodes, name)
     }
 
+    /// Whether Â(v,u) = Â(u,v) is known to hold, bit for bit.
+    pub fn is_symmetric(&self) -> bool {
+        self.adjacency.is_symmetric()
+    }
+
     /// How Â is made at present.
     pub fn normalization(&self) -> Normalization {
         self.adjacency.normalization()
