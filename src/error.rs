@@ -123,7 +123,7 @@ pub(crate) fn try_resize<T: Copy + Default>(v: &mut Vec<T>, len: usize) -> Resul
 
 /// Makes room for `len` elements in all, with the slack of [`try_resize`].
 pub(crate) fn try_reserve_with_slack<T>(v: &mut Vec<T>, len: usize) -> Result<()> {
-    const SLACK: usize = 1024;
+    const SLACK: usize = 4096;
     if v.capacity() < len.max(1) {
         let wanted = len.saturating_add(len / 2).saturating_add(SLACK) - v.len();
         if v.try_reserve_exact(wanted).is_err() {

@@ -167,8 +167,7 @@ impl Estimator {
         };
         let draws = Draws { distribution: self.kind.distribution(), seed: self.seed, step: self.step };
         chain.cut(graph, top, model.num_layers(), |l| self.kind.layer(l), &draws, sampler)?;
-        let of_top = top.iter().map(|&v| labels[v as usize]);
-        let result = self.workspace.loss_and_gradient(model, graph, &*model.threads()?, of_top)?;
+        let result = self.workspace.loss_and_gradient(model, graph, &*model.threads()?, labels)?;
         self.step += 1;
         Ok(result)
     }

@@ -73,11 +73,7 @@ impl Model {
                 ranges.push(start..start + graph.split(split).len());
                 hits.push(ranges[ranges.len() - 1].clone().filter(|&i| is_hit(i)).count());
             }
-            let losses = if whole {
-                workspace.cross_entropies(self, labels.iter().copied())?
-            } else {
-                workspace.cross_entropies(self, nodes.iter().map(|&v| labels[v as usize]))?
-            };
+            let losses = workspace.cross_entropies(self, labels)?;
             let measure = |(range, hits): (std::ops::Range<usize>, usize)| {
                 let count = range.len() as f64;
                 let loss = range.map(|i| losses[row_of(i)]).sum::<f64>() / count;

@@ -111,13 +111,14 @@ impl Workspace {
     }
 
     /// After a forward pass over all layers: the logits become probabilities; gives the cross-entropy of each row under
-    /// its label. A row without a label, -1, gets what is not to be read.
-    pub fn cross_entropies(&mut self, model: &Model, labels: impl Iterator<Item = i32> + Clone) -> Result<&[f64]> {
+    /// its node's label; NaN for a node without one.
+    pub fn cross_entropies(&mut self, model: &Model, labels: &[i32]) -> Result<&[f64]> {
         let classes = model.widths[model.num_layers()];
         let logits = &mut self.layers[model.num_layers() - 1].output;
         try_resize(&mut self.log_sums, logits.len() / classes)?;
         try_resize(&mut self.losses, logits.len() / classes)?;
-        for ((row, y), loss) in logits.chunks_exact(classes).zip(labels).zip(&mut self.losses) {
+        for (i, (row, loss)) in logits.chunks_exact(classes).zip(&mut self.losses).enumerate() {
+            let y = labels[self.chain.node_above(i)];
             *loss = row.get(y as usize).map_or(f64::NAN, |&z| f64::from(z));
         }
         table().softmax(logits, classes, &mut self.log_sums);
@@ -140,23 +141,26 @@ impl Workspace {
         model: &Model,
         graph: &Graph,
         threads: &Threads,
-        labels: impl Iterator<Item = i32> + Clone,
+        labels: &[i32],
     ) -> Result<(f64, &[f32])> {
         self.forward(model, graph, threads, model.num_layers() - 1, true)?;
-        let losses = self.cross_entropies(model, labels.clone())?;
-        let mut loss = losses.iter().sum::<f64>() / losses.len() as f64;
+        let classes = model.widths[model.num_layers()];
+        let (kept, missed) = (self.chain.top().len(), self.chain.missed());
+        let batch_size = (kept + missed) as f64;
+        // A node that no draw meets has the logits 0, the loss log C, and no part in the gradient.
+        let losses = self.cross_entropies(model, labels)?.iter().sum::<f64>();
+        let mut loss = (losses + missed as f64 * (classes as f64).ln()) / batch_size;
         if model.lambda > 0.0 {
             let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
             loss += 0.5 * model.lambda * squares;
         }
 
-        let classes = model.widths[model.num_layers()];
         let probabilities = &self.layers[model.num_layers() - 1].output;
         try_resize(&mut self.delta, probabilities.len())?;
-        let share = 1.0 / (probabilities.len() / classes) as f32;
-        for ((delta, p), y) in self.delta.chunks_exact_mut(classes).zip(probabilities.chunks_exact(classes)).zip(labels)
-        {
-            let y = y as usize;
+        let share = (1.0 / batch_size) as f32;
+        let rows = self.delta.chunks_exact_mut(classes).zip(probabilities.chunks_exact(classes));
+        for ((delta, p), &v) in rows.zip(self.chain.top()) {
+            let y = labels[v as usize] as usize;
             // p_y − 1 as the sum of the others: for a label that is all but certain the difference has no digits left.
             let others = p[..y].iter().chain(&p[y + 1..]).sum::<f32>();
             delta.iter_mut().zip(p).for_each(|(d, p)| *d = p * share);

@@ -42,6 +42,64 @@ fn try_resize_exact(v: &mut Vec<u32>, len: usize) -> Result<()> {
     Ok(())
 }
 
+/// Columns of a block that have been looked at, with their entries one after the other.
+#[derive(Default)]
+pub struct Columns {
+    /// The node of each column.
+    pub nodes: Vec<i32>,
+    /// Where each column's entries end.
+    pub ends: Vec<usize>,
+    /// The first row that has an entry in the column.
+    pub first_rows: Vec<u32>,
+    /// Row of each entry.
+    pub rows: Vec<u32>,
+    /// Value of each entry.
+    pub values: Vec<f32>,
+}
+
+impl Columns {
+    /// Forgets all columns and makes room for those of rows with so many entries in all.
+    pub fn reserve(&mut self, entries: usize) -> Result<()> {
+        self.nodes.clear();
+        self.ends.clear();
+        self.first_rows.clear();
+        self.rows.clear();
+        self.values.clear();
+        try_reserve_with_slack(&mut self.nodes, entries)?;
+        try_reserve_with_slack(&mut self.ends, entries)?;
+        try_reserve_with_slack(&mut self.first_rows, entries)?;
+        try_reserve_with_slack(&mut self.rows, entries)?;
+        try_reserve_with_slack(&mut self.values, entries)
+    }
+
+    /// Adds column `u` of the rows `above`, whose places are in `places`; [`Columns::reserve`] has made room. Reads whichever is
+    /// shorter: row u of a symmetric Â, or a search for u in each row above.
+    pub fn push(&mut self, operator: Sparse<'_>, u: i32, above: &[i32], places: &NodeMap) {
+        let (neighbours, weights) = operator.row(u as usize);
+        let start = self.rows.len();
+        if neighbours.len() <= 4 * above.len() {
+            for (&v, &a) in neighbours.iter().zip(weights) {
+                if let Some(row) = places.get(v) {
+                    self.rows.push(row as u32);
+                    self.values.push(a);
+                }
+            }
+        } else {
+            for (row, &v) in above.iter().enumerate() {
+                let (columns, values) = operator.row(v as usize);
+                if let Ok(at) = columns.binary_search(&u) {
+                    self.rows.push(row as u32);
+                    self.values.push(values[at]);
+                }
+            }
+        }
+        let first = self.rows[start..].iter().copied().min().unwrap_or(u32::MAX);
+        self.nodes.push(u);
+        self.ends.push(self.rows.len());
+        self.first_rows.push(first);
+    }
+}
+
 /// A block of Â, or of Â with its columns weighted. Buffers are reused from cut to cut.
 #[derive(Default)]
 pub struct Block {
@@ -72,16 +130,21 @@ impl Block {
         8 * self.indptr.capacity() + 4 * (self.indices.capacity() + self.values.capacity() + self.nodes.capacity())
     }
 
+    /// Forgets the block and makes room for one of so many entries.
+    pub fn reserve(&mut self, entries: usize) -> Result<()> {
+        for buffer in [&mut self.indices, &mut self.nodes] {
+            buffer.clear();
+            try_reserve_with_slack(buffer, entries)?;
+        }
+        self.values.clear();
+        try_reserve_with_slack(&mut self.values, entries)
+    }
+
     /// Reads the rows `above` of Â. Columns get local ids in the order in which they are met, and keep them in `map`
     /// until [`Block::forget`].
     pub fn read(&mut self, operator: Sparse<'_>, above: &[i32], map: &mut NodeMap) -> Result<()> {
         let entries = above.iter().map(|&v| operator.indptr[v as usize + 1] - operator.indptr[v as usize]).sum::<i64>();
-        for buffer in [&mut self.indices, &mut self.nodes] {
-            buffer.clear();
-            try_reserve_with_slack(buffer, entries as usize)?;
-        }
-        self.values.clear();
-        try_reserve_with_slack(&mut self.values, entries as usize)?;
+        self.reserve(entries as usize)?;
         self.indptr.clear();
         try_reserve_with_slack(&mut self.indptr, above.len() + 1)?;
         self.indptr.push(0);
@@ -99,6 +162,52 @@ impl Block {
             self.indptr.push(self.indices.len() as i64);
         }
         Ok(())
+    }
+
+    /// Takes over `nodes` as columns and entries given column by column, of which those with scale 0 stay out.
+    pub fn assemble(&mut self, num_rows: usize, columns: &Columns, scale: &[f32]) -> Result<()> {
+        let Columns { nodes, ends, rows, values, .. } = columns;
+        try_resize(&mut self.indptr, num_rows + 1)?;
+        try_resize(&mut self.indices, rows.len())?;
+        try_resize(&mut self.values, rows.len())?;
+        self.nodes.clear();
+        try_reserve_with_slack(&mut self.nodes, nodes.len())?;
+        self.indptr.fill(0);
+        let range = |u: usize| if u == 0 { 0 } else { ends[u - 1] }..ends[u];
+        let drawn = || (0..nodes.len()).filter(|&u| scale[u] != 0.0);
+        drawn().flat_map(range).for_each(|at| self.indptr[rows[at] as usize + 1] += 1);
+        for row in 0..num_rows {
+            self.indptr[row + 1] += self.indptr[row];
+        }
+        for u in drawn() {
+            for at in range(u) {
+                let to = &mut self.indptr[rows[at] as usize];
+                self.indices[*to as usize] = self.nodes.len() as i32;
+                self.values[*to as usize] = values[at] * scale[u];
+                *to += 1;
+            }
+            self.nodes.push(nodes[u]);
+        }
+        self.indptr.copy_within(0..num_rows, 1);
+        self.indptr[0] = 0;
+        let entries = self.indptr[num_rows] as usize;
+        self.indices.truncate(entries);
+        self.values.truncate(entries);
+        Ok(())
+    }
+
+    /// Drops the rows that have no entry, and their nodes from `above`.
+    pub fn drop_empty_rows(&mut self, above: &mut Vec<i32>) {
+        let mut kept = 0;
+        for row in 0..above.len() {
+            if self.indptr[row + 1] > self.indptr[row] {
+                above[kept] = above[row];
+                kept += 1;
+                self.indptr[kept] = self.indptr[row + 1];
+            }
+        }
+        above.truncate(kept);
+        self.indptr.truncate(kept + 1);
     }
 
     /// Takes the columns' local ids out of `map`.

@@ -1,9 +1,10 @@
 //! The chain of blocks of one gradient or prediction, from the batch down to the input.
 
+use super::block::Columns;
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
-use crate::kernel::{Pick, Rows};
+use crate::kernel::{Pick, Rows, Sparse};
 use crate::random::{Purpose, Stream};
 
 /// How a layer's input nodes are chosen.
@@ -37,6 +38,11 @@ pub struct Sampler {
     counts: Vec<u64>,
     scale: Vec<f32>,
     ids: Vec<i32>,
+    /// Entries of the rows above, up to each row.
+    offsets: Vec<u64>,
+    /// Local ids of the columns looked at.
+    looked_at: NodeMap,
+    columns: Columns,
 }
 
 /// Which rows and columns of Â each layer uses. Buffers are reused from cut to cut.
@@ -52,6 +58,8 @@ pub struct Chain {
     num_nodes: usize,
     /// Number of layers below `top`.
     depth: usize,
+    /// Nodes asked for that no draw meets: their output is 0, and they are not in `top`.
+    missed: usize,
 }
 
 impl Chain {
@@ -86,6 +94,11 @@ impl Chain {
         for l in (usize::from(self.exact_input)..num_layers).rev() {
             let (block, above) = self.blocks[l..].split_first_mut().expect("a block per layer");
             let above = if l + 1 == num_layers { &self.top } else { above[0].nodes() };
+            if let Layer::Draw(size) = choose(l)
+                && sampler.draw_by_columns(graph, block, above, size, draws, l)?
+            {
+                continue;
+            }
             let chosen = block
                 .read(graph.operator(), above, &mut sampler.map)
                 .and_then(|()| sampler.choose(graph, block, choose(l), draws, l));
@@ -95,7 +108,27 @@ impl Chain {
                 block.keep_columns(&sampler.scale, &mut sampler.ids)?;
             }
         }
+        self.missed = 0;
+        if !matches!(choose(num_layers - 1), Layer::Exact) {
+            self.blocks[num_layers - 1].drop_empty_rows(&mut self.top);
+            self.missed = top.len() - self.top.len();
+        }
         Ok(())
+    }
+
+    /// The node of the i-th row of the last layer's output.
+    pub fn node_above(&self, i: usize) -> usize {
+        if self.whole { i } else { self.top[i] as usize }
+    }
+
+    /// The nodes whose output is computed.
+    pub fn top(&self) -> &[i32] {
+        &self.top
+    }
+
+    /// How many more were asked for, whose output is 0.
+    pub fn missed(&self) -> usize {
+        self.missed
     }
 
     /// Whether layer 0 reads rows of ÂX.
@@ -153,6 +186,85 @@ impl Sampler {
         }
         self.map.remove(batch);
         twice.map_or(Ok(()), Err)
+    }
+
+    /// Uniform draws where Â is symmetric and few of them are useful: `false` if another way is better.
+    ///
+    /// Reads neither all rows above nor their columns. An entry of those rows is picked instead of a node: of t draws
+    /// each picks one of E entries with probability E/n, and counts if that entry is the first one of its column. So
+    /// each column of S is drawn with probability 1/n, as it should be, however many entries it has.
+    fn draw_by_columns(
+        &mut self,
+        graph: &Graph,
+        block: &mut Block,
+        above: &[i32],
+        size: usize,
+        draws: &Draws<'_>,
+        l: usize,
+    ) -> Result<bool> {
+        if !matches!(draws.distribution, Distribution::Uniform) || !graph.is_symmetric() {
+            return Ok(false);
+        }
+        let operator = graph.operator();
+        try_resize(&mut self.offsets, above.len() + 1)?;
+        let mut entries = 0;
+        for (offset, &v) in self.offsets.iter_mut().zip(above) {
+            *offset = entries;
+            entries += (operator.indptr[v as usize + 1] - operator.indptr[v as usize]) as u64;
+        }
+        self.offsets[above.len()] = entries;
+        self.reserve(block, entries as usize)?;
+        self.looked_at.fit(graph.num_nodes())?;
+        // A look at a column costs about as much as two entries read the other way.
+        let share = entries as f64 / graph.num_nodes() as f64;
+        if share > 1.0 || 2.0 * size as f64 * share > entries as f64 {
+            return Ok(false);
+        }
+        let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
+        above.iter().enumerate().for_each(|(row, &v)| self.map.insert(v, row));
+        let candidates = stream.binomial(size as u64, share);
+        self.look(operator, above, entries, candidates, &mut stream);
+        self.map.remove(above);
+        self.looked_at.remove(&self.columns.nodes);
+        let weight = graph.num_nodes() as f64 / size as f64;
+        try_resize(&mut self.scale, self.counts.len())?;
+        self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
+        block.assemble(above.len(), &self.columns, &self.scale)?;
+        Ok(true)
+    }
+
+    /// Room for either way of drawing: which one a step takes is the draws' business, and neither is to allocate later.
+    fn reserve(&mut self, block: &mut Block, entries: usize) -> Result<()> {
+        self.masses.clear();
+        try_reserve_with_slack(&mut self.masses, entries)?;
+        block.reserve(entries)?;
+        self.columns.reserve(entries)?;
+        self.counts.clear();
+        try_reserve_with_slack(&mut self.counts, entries)?;
+        self.scale.clear();
+        try_reserve_with_slack(&mut self.scale, entries)?;
+        self.ids.clear();
+        try_reserve_with_slack(&mut self.ids, entries)
+    }
+
+    /// Picks `candidates` entries of the rows above and counts, for each column, those that are its first.
+    fn look(&mut self, operator: Sparse<'_>, above: &[i32], entries: u64, candidates: u64, stream: &mut Stream) {
+        for _ in 0..candidates {
+            let entry = stream.below(entries);
+            let row = self.offsets.partition_point(|&offset| offset <= entry) - 1;
+            let at = operator.indptr[above[row] as usize] as u64 + entry - self.offsets[row];
+            let u = operator.indices[at as usize];
+            let column = match self.looked_at.get(u) {
+                Some(column) => column,
+                None => {
+                    self.columns.push(operator, u, above, &self.map);
+                    self.counts.push(0);
+                    self.looked_at.insert(u, self.counts.len() - 1);
+                    self.counts.len() - 1
+                }
+            };
+            self.counts[column] += u64::from(self.columns.first_rows[column] as usize == row);
+        }
     }
 
     /// Chooses columns of a block just read; `false` if all of them stay as they are.
