@@ -72,8 +72,8 @@ impl Columns {
         try_reserve_with_slack(&mut self.values, entries)
     }
 
-    /// Adds column `u` of the rows `above`, whose places are in `places`; [`Columns::reserve`] has made room. Reads whichever is
-    /// shorter: row u of a symmetric Â, or a search for u in each row above.
+    /// Adds column `u` of the rows `above`, whose places are in `places`; [`Columns::reserve`] has made room. Takes the
+    /// cheaper way: read row u of a symmetric Â, or search for u in each row above.
     pub fn push(&mut self, operator: Sparse<'_>, u: i32, above: &[i32], places: &NodeMap) {
         let (neighbours, weights) = operator.row(u as usize);
         let start = self.rows.len();

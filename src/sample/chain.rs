@@ -205,7 +205,7 @@ impl Sampler {
         if !matches!(draws.distribution, Distribution::Uniform) || !graph.is_symmetric() {
             return Ok(false);
         }
-        let operator = graph.operator();
+        let (operator, num_nodes) = (graph.operator(), graph.num_nodes());
         try_resize(&mut self.offsets, above.len() + 1)?;
         let mut entries = 0;
         for (offset, &v) in self.offsets.iter_mut().zip(above) {
@@ -213,20 +213,20 @@ impl Sampler {
             entries += (operator.indptr[v as usize + 1] - operator.indptr[v as usize]) as u64;
         }
         self.offsets[above.len()] = entries;
-        self.reserve(block, entries as usize)?;
-        self.looked_at.fit(graph.num_nodes())?;
-        // A look at a column costs about as much as two entries read the other way.
-        let share = entries as f64 / graph.num_nodes() as f64;
-        if share > 1.0 || 2.0 * size as f64 * share > entries as f64 {
+        // A pick of probability E/n needs E ≤ n. And of E entries t·E/n are picked: a look at a picked one costs about as
+        // much as reading two, so that more than n/2 draws are better served by reading all.
+        if entries as usize > num_nodes || size > num_nodes / 2 {
             return Ok(false);
         }
+        self.reserve(block, entries as usize)?;
+        self.looked_at.fit(num_nodes)?;
         let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
         above.iter().enumerate().for_each(|(row, &v)| self.map.insert(v, row));
-        let candidates = stream.binomial(size as u64, share);
+        let candidates = stream.binomial(size as u64, entries as f64 / num_nodes as f64);
         self.look(operator, above, entries, candidates, &mut stream);
         self.map.remove(above);
         self.looked_at.remove(&self.columns.nodes);
-        let weight = graph.num_nodes() as f64 / size as f64;
+        let weight = num_nodes as f64 / size as f64;
         try_resize(&mut self.scale, self.counts.len())?;
         self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
         block.assemble(above.len(), &self.columns, &self.scale)?;
