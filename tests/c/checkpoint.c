@@ -186,12 +186,20 @@ static void wait_for(double milliseconds) {
   nanosleep(&pause, NULL);
 }
 
+/* Makes an epoch last: a run is then longer than the wait for its kill, on a fast machine too. */
+static int32_t linger(void *user_data, const plim_progress *progress) {
+  (void)progress;
+  wait_for(*(const double *)user_data);
+  return 0;
+}
+
 static void a_killed_run_goes_on_and_ends_in_the_same_bits(void) {
   enum { LONG = 40 };
   static const estimation hows[2] = {UNBIASED, CONSISTENT};
   uint64_t state = (uint64_t)time(NULL); /* another moment each time */
   size_t killed = 0, finished = 0, kills = check_scale(6, 2);
-  double longest = (double)check_scale(40, 600); /* milliseconds */
+  double longest = (double)check_scale(40, 600); /* milliseconds until a kill */
+  double pause = 2.0 * longest / LONG;           /* after each epoch, so that a whole run takes twice that */
   for (size_t i = 0; i < 2; i++) {
     for (int moves = 0; moves < RULES; moves++) {
       outcome expected = uninterrupted(hows[i], (rule)moves, LONG, 1), run;
@@ -207,6 +215,7 @@ static void a_killed_run_goes_on_and_ends_in_the_same_bits(void) {
           plim_status ended;
           CHECK_OK(plim_train_options_set_resume(own.options, files_path("run")));
           CHECK_OK(plim_train_options_set_checkpoint(own.options, files_path("run"), 1));
+          CHECK_OK(plim_train_options_set_progress(own.options, linger, &pause));
           ended = plim_train(own.model, own.graph, own.estimator, own.optimizer, own.options, NULL);
           _exit(ended == PLIM_OK && check_failed == 0 ? 0 : 1);
         }
