@@ -6,7 +6,7 @@ mod common;
 use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
-use plimsoll::kernel::{Pick, Rows, Sparse, Table, Threads, available, parts, table};
+use plimsoll::kernel::{Adam, Pick, Rows, Sparse, Table, Threads, available, padded, parts, table};
 
 /// Half a unit in the last place of 1.
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
@@ -68,14 +68,16 @@ fn real(random: &mut Random) -> f32 {
     random.float(-1.0, 1.0)
 }
 
-/// Calls `check(factor, pick, count)` for left factors of many shapes: 0 to 9 rows (the dense kernels work four at a time),
+/// Calls `check(factor, pick, count)` for left factors of many shapes: 0 to 9 rows (the dense kernels work up to 8 at a time), and
+/// more than their groups of 64,
 /// from the first row on, from another one, and as a list with repetitions.
 fn for_each_left_factor(
     random: &mut Random,
     number: fn(&mut Random) -> f32,
     mut check: impl FnMut(&Factor, Pick<'_>, usize),
 ) {
-    for (depth, count) in [(1, 0), (1, 1), (2, 3), (3, 4), (7, 9), (16, 5), (33, 8), (5, 2), (4, 6), (20, 7)] {
+    for (depth, count) in [(1, 0), (1, 1), (2, 3), (3, 4), (7, 9), (16, 5), (33, 8), (5, 2), (4, 6), (20, 7), (70, 150)]
+    {
         let factor = Factor::new(count + 2, depth, random, number);
         let list: Vec<i32> = (0..count).map(|_| random.below(count + 2) as i32).collect();
         for pick in [Pick::From(0), Pick::From(2), Pick::List(&list)] {
@@ -100,6 +102,27 @@ fn bits_of(reals: &Array2<f64>) -> Vec<u32> {
 /// Sums of whole numbers may be 0 or −0 by the order of their terms, which are the same number.
 fn without_minus_zero(values: &[f32]) -> Vec<u32> {
     bits(&values.iter().map(|v| v + 0.0).collect::<Vec<_>>())
+}
+
+/// `before + Rᵀ·G`, computed with rows `stride` apart.
+fn transposed_times(
+    table: &Table,
+    rows: Rows<'_>,
+    pick: Pick<'_>,
+    (g, width): (&[f32], usize),
+    stride: usize,
+    before: &[f32],
+) -> Vec<f32> {
+    let mut m = vec![0.0; before.len() / width * stride];
+    m.chunks_exact_mut(stride).zip(before.chunks_exact(width)).for_each(|(m, b)| m[..width].copy_from_slice(b));
+    table.transposed_times(rows, pick, g, width, stride, &mut m);
+    m.chunks_exact(stride).flat_map(|row| &row[..width]).copied().collect()
+}
+
+#[test]
+fn rows_are_padded_to_whole_vectors() {
+    let padded: Vec<usize> = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 19, 64, 71].map(padded).to_vec();
+    assert_eq!(padded, [1, 2, 4, 4, 8, 8, 8, 16, 16, 16, 17, 20, 64, 72]);
 }
 
 #[test]
@@ -141,10 +164,11 @@ fn transposed_products_of_whole_numbers_are_exact_in_every_table() {
             let wanted = bits_of(&sum);
             for table in available() {
                 for (rows, form) in factor.both().into_iter().zip(["sparse", "dense"]) {
-                    let mut m = before.clone();
-                    table.transposed_times(rows, pick, &g, width, &mut m);
-                    let found = without_minus_zero(&m);
-                    assert!(found == wanted, "{}, {form}, width {width}, depth {}", table.name, factor.depth);
+                    for stride in [width, padded(width)] {
+                        let m = transposed_times(table, rows, pick, (&g, width), stride, &before);
+                        let found = without_minus_zero(&m);
+                        assert!(found == wanted, "{}, {form}, width {width}, depth {}", table.name, factor.depth);
+                    }
                 }
             }
         });
@@ -167,9 +191,10 @@ fn products_of_reals_are_rounded_as_they_must_be_in_every_table() {
                     let mut out = vec![f32::NAN; count * width];
                     table.times(rows, pick, &m, width, &mut out);
                     assert_rounded(&out, &product, &magnitude, factor.depth, table.name);
-                    let mut sum = m.clone();
-                    table.transposed_times(rows, pick, &g, width, &mut sum);
-                    assert_rounded(&sum, &transposed, &transposed_magnitude, count, table.name);
+                    for stride in [width, padded(width)] {
+                        let sum = transposed_times(table, rows, pick, (&g, width), stride, &m);
+                        assert_rounded(&sum, &transposed, &transposed_magnitude, count, table.name);
+                    }
                 }
             }
         });
@@ -378,5 +403,123 @@ fn a_nan_in_a_factor_reaches_the_product() {
         for (at, out) in out.iter().enumerate() {
             assert_eq!(out.is_nan(), at % 20 == 7, "{}: place {at}", table.name);
         }
+    }
+}
+
+#[test]
+fn the_gradient_of_the_cross_entropy_is_that_of_double_precision_in_every_table() {
+    let mut random = Random::new(7);
+    for table in available() {
+        for width in widths() {
+            for spread in [1e-3, 1.0, 10.0, 40.0] {
+                let (count, share) = (9, 0.25);
+                let logits: Vec<f32> = (0..count * width).map(|_| random.float(-spread, spread)).collect();
+                let labels: Vec<i32> = (0..20).map(|_| random.below(width) as i32).collect();
+                let nodes: Vec<i32> = (0..count).map(|_| random.below(20) as i32).collect();
+                let mut z = logits.clone();
+                let found = table.cross_entropy(&mut z, width, &labels, Pick::List(&nodes), share);
+                let mut wanted = 0.0;
+                for (i, row) in logits.chunks_exact(width).enumerate() {
+                    let (y, total) = (labels[nodes[i] as usize] as usize, log_sum(row));
+                    wanted += total - f64::from(row[y]);
+                    let p = |j: usize| (f64::from(row[j]) - total).exp();
+                    for j in 0..width {
+                        let others: f64 = (0..width).filter(|&other| other != y).map(p).sum();
+                        let exact = f64::from(share) * if j == y { -others } else { p(j) };
+                        let error = (f64::from(z[i * width + j]) - exact).abs();
+                        let allowed = (width as f64 + 100.0) * ROUNDING * exact.abs() + 1e-30;
+                        assert!(error <= allowed, "{}: {exact} of {width} is off by {error:e}", table.name);
+                    }
+                }
+                let error = (found - wanted).abs();
+                assert!(error <= 1e-5 * wanted + 1e-15, "{}: the loss {wanted} is off by {error:e}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loss_keeps_its_digits_when_every_label_is_all_but_certain() {
+    for table in available() {
+        for width in [2, 3, 7, 8, 9, 40] {
+            let (count, gap) = (50, 30f32);
+            let mut z: Vec<f32> = (0..count * width).map(|at| if at % width == 1 { gap } else { 0.0 }).collect();
+            let found = table.cross_entropy(&mut z, width, &[1; 50], Pick::From(0), 1.0);
+            let wanted = count as f64 * ((width - 1) as f64 * f64::from(-gap).exp()).ln_1p();
+            assert!((found / wanted - 1.0).abs() < 1e-6, "{}: {found:e}, not {wanted:e}", table.name);
+        }
+    }
+}
+
+#[test]
+fn a_row_that_is_not_finite_makes_a_loss_that_is_not() {
+    for table in available() {
+        for width in [1, 2, 7, 9, 40] {
+            for (place, number) in (0..width).flat_map(|at| [(at, f32::NAN), (at, f32::INFINITY)]) {
+                let mut z = vec![0.5; 3 * width];
+                z[width + place] = number;
+                let loss = table.cross_entropy(&mut z, width, &[0, 0, 0], Pick::From(0), 1.0);
+                assert!(!loss.is_finite(), "{}: {loss} with {number} at {place} of {width}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn updates_are_those_of_double_precision_in_every_table() {
+    let mut random = Random::new(8);
+    for table in available() {
+        for len in [0, 1, 15, 16, 17, 100] {
+            let (w, g, m) = (random.floats(len), random.floats(len), random.floats(len));
+            let v: Vec<f32> = (0..len).map(|_| random.float(0.0, 1.0)).collect();
+            let mut moved = w.clone();
+            table.descend(&mut moved, &g, 0.75, 0.3);
+            for i in 0..len {
+                let exact = 0.75 * f64::from(w[i]) - f64::from(0.3f32) * f64::from(g[i]);
+                assert!((f64::from(moved[i]) - exact).abs() <= 3.0 * ROUNDING, "{}", table.name);
+            }
+            let by = Adam { keep: 0.5, step: 0.25, root: 0.5, epsilon: 0.125, old: [0.5, 0.75], new: [0.5, 0.25] };
+            let (mut moved, mut m1, mut v1) = (w.clone(), m.clone(), v.clone());
+            table.adam(&mut moved, &mut m1, &mut v1, &g, by);
+            for i in 0..len {
+                let [w, g, m, v] = [w[i], g[i], m[i], v[i]].map(f64::from);
+                let (m, v) = (0.5 * m + 0.5 * g, 0.75 * v + 0.25 * g * g);
+                let exact = 0.5 * w - 0.25 * m / (v.sqrt() / 0.5 + 0.125);
+                for (found, exact) in [(m1[i], m), (v1[i], v), (moved[i], exact)] {
+                    assert!((f64::from(found) - exact).abs() <= 16.0 * ROUNDING, "{}", table.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_largest_magnitude_is_found_wherever_it_is() {
+    for table in available() {
+        assert_eq!(table.largest(&[]), 0.0);
+        for len in [1, 16, 33, 100] {
+            for at in 0..len {
+                let mut values = vec![-0.5; len];
+                for (number, wanted) in [(-7.0, 7.0), (f32::NEG_INFINITY, f32::INFINITY)] {
+                    values[at] = number;
+                    assert_eq!(table.largest(&values), wanted, "{}", table.name);
+                }
+                values[at] = -f32::NAN;
+                assert!(table.largest(&values).is_nan(), "{}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn rectifying_stops_what_is_negative_both_ways() {
+    for table in available() {
+        let mut h = [-1.0, 0.0, -0.0, 2.0, f32::NAN, f32::NEG_INFINITY, 1e-40];
+        table.rectify(&mut h);
+        assert_eq!(h.map(|h| h > 0.0), [false, false, false, true, false, false, true], "{}", table.name);
+        assert!(h[4].is_nan(), "what is undefined stays so");
+        let mut d = [3.0; 7];
+        table.rectified_gradient(&mut d, &h);
+        assert_eq!(d, [0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 3.0], "{}", table.name);
     }
 }

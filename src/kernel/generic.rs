@@ -4,61 +4,48 @@
 //! while the row's entries stream by.
 // The index runs over several arrays at once, which an iterator over one of them hides.
 #![allow(clippy::needless_range_loop)]
+// Slices and widths of plain matrices: a struct for each would only be taken apart again.
+#![allow(clippy::too_many_arguments)]
 #![allow(unsafe_code)]
 
+use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
-/// How a table multiplies and adds. Fused where the processor does it in one instruction, two roundings elsewhere.
-pub trait Arithmetic {
-    /// `a·b + c`.
-    fn madd(a: f32, b: f32, c: f32) -> f32;
-}
-
-/// Multiply, round, add, round.
-pub struct TwoSteps;
-
-impl Arithmetic for TwoSteps {
-    #[inline(always)]
-    fn madd(a: f32, b: f32, c: f32) -> f32 {
-        a * b + c
+/// How far apart the rows of a matrix with `width` columns are kept where the kernels may choose: the columns after the
+/// last whole 16 are filled up to 1, 2, 4, 8 or 16, so that a row is a few whole vectors.
+pub fn padded(width: usize) -> usize {
+    match width % 16 {
+        0 => width,
+        rest => width - rest + rest.next_power_of_two(),
     }
 }
 
-/// Multiply and add with one rounding; fast only under a target feature that has it.
-pub struct Fused;
-
-impl Arithmetic for Fused {
-    #[inline(always)]
-    fn madd(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-}
-
-/// Runs `$body::<A, C>(args…, j)` over the columns `0 .. $width` in chunks of 64, 32 and 16, and the rest at once.
+/// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, and the rest at once. P is C
+/// filled up as by [`padded`].
 macro_rules! by_chunks {
     ($width:expr, $body:ident :: <$a:ty>, $($arg:expr),*) => {{
         let width = $width;
         let mut j = 0;
-        while width - j >= 64 { $body::<$a, 64>($($arg,)* j); j += 64; }
-        if width - j >= 32 { $body::<$a, 32>($($arg,)* j); j += 32; }
-        if width - j >= 16 { $body::<$a, 16>($($arg,)* j); j += 16; }
+        while width - j >= 64 { $body::<$a, 64, 64>($($arg,)* j); j += 64; }
+        if width - j >= 32 { $body::<$a, 32, 32>($($arg,)* j); j += 32; }
+        if width - j >= 16 { $body::<$a, 16, 16>($($arg,)* j); j += 16; }
         match width - j {
             0 => {}
-            1 => $body::<$a, 1>($($arg,)* j),
-            2 => $body::<$a, 2>($($arg,)* j),
-            3 => $body::<$a, 3>($($arg,)* j),
-            4 => $body::<$a, 4>($($arg,)* j),
-            5 => $body::<$a, 5>($($arg,)* j),
-            6 => $body::<$a, 6>($($arg,)* j),
-            7 => $body::<$a, 7>($($arg,)* j),
-            8 => $body::<$a, 8>($($arg,)* j),
-            9 => $body::<$a, 9>($($arg,)* j),
-            10 => $body::<$a, 10>($($arg,)* j),
-            11 => $body::<$a, 11>($($arg,)* j),
-            12 => $body::<$a, 12>($($arg,)* j),
-            13 => $body::<$a, 13>($($arg,)* j),
-            14 => $body::<$a, 14>($($arg,)* j),
-            _ => $body::<$a, 15>($($arg,)* j),
+            1 => $body::<$a, 1, 1>($($arg,)* j),
+            2 => $body::<$a, 2, 2>($($arg,)* j),
+            3 => $body::<$a, 3, 4>($($arg,)* j),
+            4 => $body::<$a, 4, 4>($($arg,)* j),
+            5 => $body::<$a, 5, 8>($($arg,)* j),
+            6 => $body::<$a, 6, 8>($($arg,)* j),
+            7 => $body::<$a, 7, 8>($($arg,)* j),
+            8 => $body::<$a, 8, 8>($($arg,)* j),
+            9 => $body::<$a, 9, 16>($($arg,)* j),
+            10 => $body::<$a, 10, 16>($($arg,)* j),
+            11 => $body::<$a, 11, 16>($($arg,)* j),
+            12 => $body::<$a, 12, 16>($($arg,)* j),
+            13 => $body::<$a, 13, 16>($($arg,)* j),
+            14 => $body::<$a, 14, 16>($($arg,)* j),
+            _ => $body::<$a, 15, 16>($($arg,)* j),
         }
     }};
 }
@@ -77,34 +64,71 @@ fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
 /// may then trust the indices.
 #[inline(always)]
 fn all_below(indices: &[i32], bound: usize) -> bool {
-    // A negative index becomes a large one.
-    indices.is_empty() || (indices.iter().fold(0, |max, &k| u32::max(max, k as u32)) as usize) < bound
+    let mut max = 0;
+    for &k in indices {
+        // A negative index becomes a large one.
+        max = u32::max(max, k as u32);
+    }
+    indices.is_empty() || (max as usize) < bound
 }
 
-/// The chunk of columns `j .. j + C` of row `k` of a matrix with `stride` columns.
+/// C entries from `at` on, filled up to P with whatever stands behind them: one load instead of several.
 ///
 /// # Safety
-/// Row `k` must be in the matrix, and `j + C` not beyond its columns.
+/// `at + C` must not be beyond the end of `m`.
 #[inline(always)]
-unsafe fn row_chunk<const C: usize>(m: &[f32], k: i32, stride: usize, j: usize) -> &[f32; C] {
-    debug_assert!(k as usize * stride + j + C <= m.len());
-    // SAFETY: the row is in the matrix and the columns in the row.
-    unsafe { &*m.as_ptr().add(k as usize * stride + j).cast() }
+unsafe fn load<const C: usize, const P: usize>(m: &[f32], at: usize) -> [f32; P] {
+    debug_assert!(at + C <= m.len());
+    if C == P || at + P <= m.len() {
+        // SAFETY: all P entries are in `m`.
+        return unsafe { m.as_ptr().add(at).cast::<[f32; P]>().read() };
+    }
+    let mut row = [0f32; P];
+    for c in 0..C {
+        // SAFETY: the caller's promise.
+        row[c] = unsafe { *m.get_unchecked(at + c) };
+    }
+    row
 }
 
-/// The same, to be changed.
-///
-/// # Safety
-/// As for [`row_chunk`].
+/// Asks for what a sparse row holds before it is needed: rows are picked here and there, which no prefetcher foresees.
 #[inline(always)]
-unsafe fn row_chunk_mut<const C: usize>(m: &mut [f32], k: i32, stride: usize, j: usize) -> &mut [f32; C] {
-    debug_assert!(k as usize * stride + j + C <= m.len());
-    // SAFETY: the row is in the matrix and the columns in the row.
-    unsafe { &mut *m.as_mut_ptr().add(k as usize * stride + j).cast() }
+fn prefetch_row(a: Sparse<'_>, pick: Pick<'_>, i: usize, count: usize) {
+    /// Bytes of a row asked for; behind them the processor sees a stream.
+    const MOST: usize = 4096;
+    #[cfg(target_arch = "x86_64")]
+    if i < count {
+        let (indices, values) = a.row(pick.at(i));
+        let bytes = (4 * indices.len()).min(MOST);
+        for at in (0..bytes).step_by(64) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing; the addresses are in the slices.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(indices.as_ptr().cast::<i8>().wrapping_add(at));
+                _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().wrapping_add(at));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (a, pick, i, count, MOST);
 }
 
-/// Sparse rows summed at once.
-const SIDE_BY_SIDE: usize = 4;
+/// The first C of P sums.
+#[inline(always)]
+fn write_sums<const C: usize, const P: usize>(out: &mut [f32], at: usize, sums: &[f32; P]) {
+    chunk_mut::<C>(out, at).copy_from_slice(&sums[..C]);
+}
+
+/// Where the sum of a sparse row is: what is left of the row, and which row of the result it will be.
+#[derive(Clone, Copy)]
+struct Lane<'a> {
+    indices: &'a [i32],
+    values: &'a [f32],
+    to: usize,
+}
+
+/// Sparse rows summed side by side.
+const LANES: usize = 4;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in storage order.
 ///
@@ -115,7 +139,7 @@ pub fn sparse_times<A: Arithmetic>(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], wid
 }
 
 #[inline(always)]
-fn sparse_times_chunk<A: Arithmetic, const C: usize>(
+fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     a: Sparse<'_>,
     pick: Pick<'_>,
     m: &[f32],
@@ -124,14 +148,24 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize>(
     j: usize,
 ) {
     // A width known to the compiler makes the address of a row a shift.
-    match width == C {
-        true => sparse_times_strided::<A, C>(a, pick, m, C, out, 0),
-        false => sparse_times_strided::<A, C>(a, pick, m, width, out, j),
+    match (C <= 16, width == C) {
+        (true, true) => sparse_times_in_lanes::<A, C, P>(a, pick, m, C, out, 0),
+        (true, false) => sparse_times_in_lanes::<A, C, P>(a, pick, m, width, out, j),
+        (false, _) => sparse_times_by_rows::<A, C, P>(a, pick, m, width, out, j),
     }
 }
 
+/// The entries of row `r`, whose indices are all below `height`.
 #[inline(always)]
-fn sparse_times_strided<A: Arithmetic, const C: usize>(
+fn checked_row(a: Sparse<'_>, r: usize, height: usize) -> (&[i32], &[f32]) {
+    let (indices, values) = a.row(r);
+    assert!(indices.len() == values.len() && all_below(indices, height));
+    (indices, values)
+}
+
+/// Wide chunks: the sums of one row are enough independent ones to keep the processor busy.
+#[inline(always)]
+fn sparse_times_by_rows<A: Arithmetic, const C: usize, const P: usize>(
     a: Sparse<'_>,
     pick: Pick<'_>,
     m: &[f32],
@@ -140,116 +174,174 @@ fn sparse_times_strided<A: Arithmetic, const C: usize>(
     j: usize,
 ) {
     assert!(j + C <= width);
-    let height = m.len() / width;
-    let row_of = |i: usize| {
-        let (indices, values) = a.row(pick.at(i));
-        assert!(indices.len() == values.len() && all_below(indices, height));
-        (indices, values)
-    };
-    let count = out.len() / width;
-    let mut i = 0;
-    // Rows side by side: each sum waits for its own last addition only, and there are several to go on with.
-    while C <= 16 && i + SIDE_BY_SIDE <= count {
-        let rows: [(&[i32], &[f32]); SIDE_BY_SIDE] = std::array::from_fn(|r| row_of(i + r));
-        let common = rows.iter().map(|row| row.0.len()).min().unwrap_or(0);
-        let rows_start = rows.map(|row| (&row.0[..common], &row.1[..common]));
-        let mut sums = [[0f32; C]; SIDE_BY_SIDE];
-        for e in 0..common {
-            for r in 0..SIDE_BY_SIDE {
-                let (k, v) = (rows_start[r].0[e], rows_start[r].1[e]);
-                // SAFETY: `row_of` has checked k, and j + C ≤ width is asserted.
-                let x = unsafe { row_chunk::<C>(m, k, width, j) };
-                for c in 0..C {
-                    sums[r][c] = A::madd(v, x[c], sums[r][c]);
+    for i in 0..out.len() / width {
+        let (indices, values) = checked_row(a, pick.at(i), m.len() / width);
+        // SAFETY: the indices are rows of M, and j + C ≤ width.
+        let sum = unsafe { sum_row::<A, C, P>(indices, values, m, width, j, [0f32; P]) };
+        write_sums::<C, P>(out, i * width + j, &sum);
+    }
+}
+
+/// Narrow chunks: an addition to one sum waits for the one before, so several rows are summed side by side. When one is
+/// done, the next one takes its lane. Each sum still has its own order.
+#[inline(always)]
+fn sparse_times_in_lanes<A: Arithmetic, const C: usize, const P: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    out: &mut [f32],
+    j: usize,
+) {
+    assert!(j + C <= width);
+    let (height, count) = (m.len() / width, out.len() / width);
+    let mut next = 0;
+    let mut lanes = [Lane { indices: &[], values: &[], to: usize::MAX }; LANES];
+    let mut sums = [[0f32; P]; LANES];
+    'rows: loop {
+        for r in 0..LANES {
+            while lanes[r].indices.is_empty() {
+                if lanes[r].to < count {
+                    write_sums::<C, P>(out, lanes[r].to * width + j, &sums[r]);
+                }
+                sums[r] = [0f32; P];
+                lanes[r].to = usize::MAX;
+                if next == count {
+                    break 'rows;
+                }
+                let (indices, values) = checked_row(a, pick.at(next), height);
+                lanes[r] = Lane { indices, values, to: next };
+                prefetch_row(a, pick, next + LANES, count);
+                next += 1;
+            }
+        }
+        let mut together = usize::MAX;
+        for r in 0..LANES {
+            together = together.min(lanes[r].indices.len());
+        }
+        for e in 0..together {
+            for r in 0..LANES {
+                // SAFETY: no lane is shorter; `checked_row` has checked the index, and j + C ≤ width.
+                unsafe {
+                    let k = *lanes[r].indices.get_unchecked(e) as usize;
+                    let v = *lanes[r].values.get_unchecked(e);
+                    let x = load::<C, P>(m, k * width + j);
+                    A::madd_row(v, &x, &mut sums[r]);
                 }
             }
         }
-        for r in 0..SIDE_BY_SIDE {
-            let rest = (&rows[r].0[common..], &rows[r].1[common..]);
-            // SAFETY: as above.
-            let sum = unsafe { sum_row::<A, C>(rest, m, width, j, sums[r]) };
-            *chunk_mut::<C>(out, (i + r) * width + j) = sum;
+        for r in 0..LANES {
+            lanes[r].indices = &lanes[r].indices[together..];
+            lanes[r].values = &lanes[r].values[together..];
         }
-        i += SIDE_BY_SIDE;
     }
-    while i < count {
-        // SAFETY: as above.
-        let sum = unsafe { sum_row::<A, C>(row_of(i), m, width, j, [0f32; C]) };
-        *chunk_mut::<C>(out, i * width + j) = sum;
-        i += 1;
+    for r in 0..LANES {
+        if lanes[r].to < count {
+            // SAFETY: as above.
+            let sum = unsafe { sum_row::<A, C, P>(lanes[r].indices, lanes[r].values, m, width, j, sums[r]) };
+            write_sums::<C, P>(out, lanes[r].to * width + j, &sum);
+        }
     }
 }
 
 /// `sum + Σ_e values[e]·M[indices[e], j .. j + C]`.
 ///
 /// # Safety
-/// As for [`row_chunk`], for every index.
+/// Every index must be a row of `m`, and `j + C` not beyond its columns.
 #[inline(always)]
-unsafe fn sum_row<A: Arithmetic, const C: usize>(
-    (indices, values): (&[i32], &[f32]),
+unsafe fn sum_row<A: Arithmetic, const C: usize, const P: usize>(
+    indices: &[i32],
+    values: &[f32],
     m: &[f32],
     width: usize,
     j: usize,
-    mut sum: [f32; C],
-) -> [f32; C] {
+    mut sum: [f32; P],
+) -> [f32; P] {
     for (&k, &v) in indices.iter().zip(values) {
         // SAFETY: the caller's promise.
-        let x = unsafe { row_chunk::<C>(m, k, width, j) };
-        for c in 0..C {
-            sum[c] = A::madd(v, x[c], sum[c]);
-        }
+        let x = unsafe { load::<C, P>(m, k as usize * width + j) };
+        A::madd_row(v, &x, &mut sum);
     }
     sum
 }
 
-/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row.
+/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row. The rows
+/// of `M` are `stride` apart: `width`, or [`padded`], and then what stands between them is lost.
+///
+/// Cost: as for [`sparse_times`], with each row of `M` written as well as read.
 #[inline(always)]
-pub fn sparse_transposed_times<A: Arithmetic>(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
-    by_chunks!(width, sparse_transposed_times_chunk::<A>, a, pick, g, width, m)
-}
-
-#[inline(always)]
-fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize>(
+pub fn sparse_transposed_times<A: Arithmetic>(
     a: Sparse<'_>,
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
+    stride: usize,
+    m: &mut [f32],
+) {
+    by_chunks!(width, sparse_transposed_times_chunk::<A>, a, pick, g, width, stride, m)
+}
+
+#[inline(always)]
+fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    stride: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    match width == C {
-        true => sparse_transposed_times_strided::<A, C>(a, pick, g, C, m, 0),
-        false => sparse_transposed_times_strided::<A, C>(a, pick, g, width, m, j),
+    match (width == C, stride == width) {
+        (true, true) => sparse_transposed_times_strided::<A, C, C>(a, pick, g, C, C, m, 0),
+        (true, false) => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, P, m, 0),
+        (false, true) => sparse_transposed_times_strided::<A, C, C>(a, pick, g, width, width, m, j),
+        (false, false) => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, stride, m, j),
     }
 }
 
 #[inline(always)]
-fn sparse_transposed_times_strided<A: Arithmetic, const C: usize>(
+fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize>(
     a: Sparse<'_>,
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
+    stride: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    assert!(j + C <= width);
-    let height = m.len() / width;
-    for (i, row) in g.chunks_exact(width).enumerate() {
-        let (indices, values) = a.row(pick.at(i));
-        assert!(all_below(indices, height));
-        let g = *chunk::<C>(row, j);
+    assert!(j + P <= stride);
+    let (height, count) = (m.len() / stride, g.len() / width);
+    for i in 0..count {
+        let (indices, values) = checked_row(a, pick.at(i), height);
+        prefetch_row(a, pick, i + 2, count);
+        let mut row = [0f32; P];
+        row[..C].copy_from_slice(chunk::<C>(g, i * width + j));
         for (&k, &v) in indices.iter().zip(values) {
-            // SAFETY: k is below the height, and j + C ≤ width is asserted.
-            let x = unsafe { row_chunk_mut::<C>(m, k, width, j) };
-            for c in 0..C {
-                x[c] = A::madd(v, g[c], x[c]);
-            }
+            // SAFETY: k is below the height, and j + P ≤ stride is asserted.
+            let x = unsafe { &mut *m.as_mut_ptr().add(k as usize * stride + j).cast::<[f32; P]>() };
+            A::madd_row(v, &row, x);
         }
     }
 }
 
-/// Rows of the dense product worked at once: enough independent sums to hide the latency of one addition.
-const ROWS: usize = 4;
+/// Rows of a dense product that are brought into the second-level cache while the rows before them are at work.
+const AHEAD: usize = 8;
+
+/// Asks for dense rows before they are needed, as [`prefetch_row`] does for a sparse one.
+#[inline(always)]
+fn prefetch_dense(b: &[f32], depth: usize, pick: Pick<'_>, rows: std::ops::Range<usize>) {
+    #[cfg(target_arch = "x86_64")]
+    for i in rows {
+        let row = &b[pick.at(i) * depth..][..depth];
+        for at in (0..depth).step_by(16) {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing; the addresses are in the slice.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().cast::<i8>().wrapping_add(4 * at)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (b, depth, pick, rows);
+}
 
 /// `out[i, :] ← Σ_k B[pick[i], k]·M[k, :]`, `k` ascending; `B` has `depth` columns.
 ///
@@ -260,7 +352,7 @@ pub fn dense_times<A: Arithmetic>(b: &[f32], depth: usize, pick: Pick<'_>, m: &[
 }
 
 #[inline(always)]
-fn dense_times_chunk<A: Arithmetic, const C: usize>(
+fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     b: &[f32],
     depth: usize,
     pick: Pick<'_>,
@@ -269,39 +361,58 @@ fn dense_times_chunk<A: Arithmetic, const C: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    let row_of = |i: usize| &b[pick.at(i) * depth..(pick.at(i) + 1) * depth];
-    let count = out.len() / width;
-    let mut i = 0;
-    while i + ROWS <= count {
-        let rows: [&[f32]; ROWS] = std::array::from_fn(|r| row_of(i + r));
-        let mut sums = [[0f32; C]; ROWS];
-        for k in 0..depth {
-            let x = chunk::<C>(m, k * width + j);
-            for r in 0..ROWS {
-                for c in 0..C {
-                    sums[r][c] = A::madd(rows[r][k], x[c], sums[r][c]);
-                }
-            }
-        }
-        for (r, sum) in sums.iter().enumerate() {
-            *chunk_mut::<C>(out, (i + r) * width + j) = *sum;
-        }
-        i += ROWS;
-    }
-    while i < count {
-        let mut sum = [0f32; C];
-        for (k, &v) in row_of(i).iter().enumerate() {
-            let x = chunk::<C>(m, k * width + j);
-            for c in 0..C {
-                sum[c] = A::madd(v, x[c], sum[c]);
-            }
-        }
-        *chunk_mut::<C>(out, i * width + j) = sum;
-        i += 1;
-    }
+    assert!(j + C <= width && depth * width <= m.len());
+    // Enough rows at once to hide the latency of one addition, no more than the registers hold.
+    let done = match A::SUMS / P {
+        8.. => dense_times_rows::<A, C, P, 8>(b, depth, pick, m, width, out, j, 0),
+        4.. => dense_times_rows::<A, C, P, 4>(b, depth, pick, m, width, out, j, 0),
+        _ => dense_times_rows::<A, C, P, 2>(b, depth, pick, m, width, out, j, 0),
+    };
+    dense_times_rows::<A, C, P, 1>(b, depth, pick, m, width, out, j, done);
 }
 
-/// `M[k, :] += B[pick[i], k]·G[i, :]` for all `k`, `i` ascending: `M += Bᵀ·G`.
+/// The rows from `from` on, R at once; gives where the rest begins.
+#[inline(always)]
+fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usize>(
+    b: &[f32],
+    depth: usize,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    out: &mut [f32],
+    j: usize,
+    from: usize,
+) -> usize {
+    let count = out.len() / width;
+    let mut i = from;
+    while i + R <= count {
+        if depth > 64 {
+            prefetch_dense(b, depth, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
+        }
+        let mut rows: [&[f32]; R] = [&[]; R];
+        for r in 0..R {
+            rows[r] = &b[pick.at(i + r) * depth..][..depth];
+        }
+        let mut sums = [[0f32; P]; R];
+        for k in 0..depth {
+            // SAFETY: the caller has checked that M has `depth` rows, and that j + C ≤ width.
+            let x = unsafe { load::<C, P>(m, k * width + j) };
+            for r in 0..R {
+                A::madd_row(rows[r][k], &x, &mut sums[r]);
+            }
+        }
+        for r in 0..R {
+            write_sums::<C, P>(out, (i + r) * width + j, &sums[r]);
+        }
+        i += R;
+    }
+    i
+}
+
+/// `M[k, :] += B[pick[i], k]·G[i, :]` for all `k`, `i` ascending: `M += Bᵀ·G`, the rows of `M` `stride` apart as for
+/// [`sparse_transposed_times`].
+///
+/// Cost: as for [`dense_times`].
 #[inline(always)]
 pub fn dense_transposed_times<A: Arithmetic>(
     b: &[f32],
@@ -309,47 +420,102 @@ pub fn dense_transposed_times<A: Arithmetic>(
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
+    stride: usize,
     m: &mut [f32],
 ) {
-    by_chunks!(width, dense_transposed_times_chunk::<A>, b, depth, pick, g, width, m)
+    by_chunks!(width, dense_transposed_times_chunk::<A>, b, depth, pick, g, width, stride, m)
 }
 
 #[inline(always)]
-fn dense_transposed_times_chunk<A: Arithmetic, const C: usize>(
+fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     b: &[f32],
     depth: usize,
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
+    stride: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    let row_of = |i: usize| &b[pick.at(i) * depth..(pick.at(i) + 1) * depth];
-    let count = g.len() / width;
-    let mut i = 0;
-    while i + ROWS <= count {
-        // Four rows a pass: each row of M is loaded and stored once for four products, added in the order of i.
-        let rows: [&[f32]; ROWS] = std::array::from_fn(|r| row_of(i + r));
-        let g: [[f32; C]; ROWS] = std::array::from_fn(|r| *chunk::<C>(g, (i + r) * width + j));
-        for k in 0..depth {
-            let x = chunk_mut::<C>(m, k * width + j);
-            for r in 0..ROWS {
-                for c in 0..C {
-                    x[c] = A::madd(rows[r][k], g[r][c], x[c]);
-                }
-            }
-        }
-        i += ROWS;
+    match stride == width {
+        true => dense_transposed_times_strided::<A, C, C>(b, depth, pick, g, width, width, m, j),
+        false => dense_transposed_times_strided::<A, C, P>(b, depth, pick, g, width, stride, m, j),
     }
-    while i < count {
-        let g = *chunk::<C>(g, i * width + j);
-        for (k, &v) in row_of(i).iter().enumerate() {
-            let x = chunk_mut::<C>(m, k * width + j);
-            for c in 0..C {
-                x[c] = A::madd(v, g[c], x[c]);
-            }
+}
+
+/// Rows of B that stay in the second-level cache while all columns are worked.
+const GROUP: usize = 64;
+
+#[inline(always)]
+fn dense_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize>(
+    b: &[f32],
+    depth: usize,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    stride: usize,
+    m: &mut [f32],
+    j: usize,
+) {
+    assert!(j + P <= stride && depth * stride <= m.len());
+    let count = g.len() / width;
+    for start in (0..count).step_by(GROUP) {
+        let end = (start + GROUP).min(count);
+        let mut starts = [0usize; GROUP];
+        let mut group = [[0f32; P]; GROUP];
+        for i in start..end {
+            starts[i - start] = pick.at(i) * depth;
+            assert!(starts[i - start] + depth <= b.len());
+            group[i - start][..C].copy_from_slice(chunk::<C>(g, i * width + j));
         }
-        i += 1;
+        let (starts, group) = (&starts[..end - start], &group[..end - start]);
+        // As many rows of M at once as the registers hold sums: they are read and written once a group. The next group's
+        // rows come in meanwhile, a few with each block of columns.
+        let mut k = 0;
+        while k < depth {
+            let block = match (A::SUMS / P, depth - k) {
+                (16.., 16..) => 16,
+                (8.., 8..) => 8,
+                (_, 4..) => 4,
+                _ => 1,
+            };
+            match block {
+                16 => dense_transposed_block::<A, P, 16>(b, starts, group, k, stride, m, j),
+                8 => dense_transposed_block::<A, P, 8>(b, starts, group, k, stride, m, j),
+                4 => dense_transposed_block::<A, P, 4>(b, starts, group, k, stride, m, j),
+                _ => dense_transposed_block::<A, P, 1>(b, starts, group, k, stride, m, j),
+            }
+            let (from, to) = (end + GROUP * k / depth, end + GROUP * (k + block) / depth);
+            prefetch_dense(b, depth, pick, from.min(count)..to.min(count));
+            k += block;
+        }
+    }
+}
+
+/// `M[k .. k + K, j .. j + P]` gets the products of a group of rows.
+#[inline(always)]
+fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize>(
+    b: &[f32],
+    starts: &[usize],
+    group: &[[f32; P]],
+    k: usize,
+    stride: usize,
+    m: &mut [f32],
+    j: usize,
+) {
+    let mut sums = [[0f32; P]; K];
+    for q in 0..K {
+        sums[q] = *chunk::<P>(m, (k + q) * stride + j);
+    }
+    for (&start, g) in starts.iter().zip(group) {
+        // SAFETY: the row begins at `start`, lies in `b`, and has the columns k .. k + K; the caller has checked it.
+        let x = unsafe { &*b.as_ptr().add(start + k).cast::<[f32; K]>() };
+        for q in 0..K {
+            A::madd_row(x[q], g, &mut sums[q]);
+        }
+    }
+    for q in 0..K {
+        *chunk_mut::<P>(m, (k + q) * stride + j) = sums[q];
     }
 }
 
@@ -394,5 +560,184 @@ pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64])
             *v /= largest + rest;
         }
         *log_sum = f64::from(max) + f64::from(largest - 1.0) + f64::from(rest).ln_1p();
+    }
+}
+
+/// From logits to the gradient of the mean cross-entropy by them: row `i` of `z` becomes `share·(softmax(z_i) − onehot)`,
+/// the label being `labels[pick[i]]`, which must be a column. Gives the sum of the rows' cross-entropies.
+#[inline(always)]
+pub fn cross_entropy<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
+    match width {
+        1 => cross_entropy_narrow::<A, 1, 1>(z, labels, pick, share),
+        2 => cross_entropy_narrow::<A, 2, 2>(z, labels, pick, share),
+        3 => cross_entropy_narrow::<A, 3, 4>(z, labels, pick, share),
+        4 => cross_entropy_narrow::<A, 4, 4>(z, labels, pick, share),
+        5 => cross_entropy_narrow::<A, 5, 8>(z, labels, pick, share),
+        6 => cross_entropy_narrow::<A, 6, 8>(z, labels, pick, share),
+        7 => cross_entropy_narrow::<A, 7, 8>(z, labels, pick, share),
+        8 => cross_entropy_narrow::<A, 8, 8>(z, labels, pick, share),
+        _ => cross_entropy_wide::<A>(z, width, labels, pick, share),
+    }
+}
+
+/// A sum of logarithms, `Σ log(1 + x_i)` for `x_i ≥ 0`, taken as the logarithm of a product. The product is kept
+/// less 1, so that small `x_i` keep their digits.
+struct LogSum {
+    logs: f64,
+    product_less_one: f64,
+}
+
+impl LogSum {
+    #[inline(always)]
+    fn add(&mut self, x: f64) {
+        self.product_less_one += x + self.product_less_one * x;
+        if self.product_less_one > 1e200 {
+            self.flush();
+        }
+    }
+
+    #[inline(always)]
+    fn flush(&mut self) {
+        self.logs += self.product_less_one.ln_1p();
+        self.product_less_one = 0.0;
+    }
+}
+
+#[inline(always)]
+fn cross_entropy_narrow<A: Arithmetic, const C: usize, const P: usize>(
+    z: &mut [f32],
+    labels: &[i32],
+    pick: Pick<'_>,
+    share: f32,
+) -> f64 {
+    let mut sum = LogSum { logs: 0.0, product_less_one: 0.0 };
+    let mut linear = 0.0;
+    for i in 0..z.len() / C {
+        let row = chunk_mut::<C>(z, i * C);
+        let y = labels[pick.at(i)] as usize;
+        let (mut at, mut max) = (0, row[0]);
+        for j in 1..C {
+            let larger = row[j] > max;
+            at = if larger { j } else { at };
+            max = if larger { row[j] } else { max };
+        }
+        let mut e = [0f32; P];
+        e[..C].copy_from_slice(row);
+        for j in 0..P {
+            e[j] = exp::<A>(e[j] - max);
+        }
+        // The largest entry's own 1 stays out of the sum and is put back by the logarithm of 1 + x, so that the loss of a
+        // row whose label is all but certain keeps its digits.
+        let mut rest = 0.0;
+        for j in 0..C {
+            rest += if j == at { 0.0 } else { e[j] };
+        }
+        let total = e[at] + rest;
+        let others = if y == at { rest } else { total - e[y] };
+        let scale = share / total;
+        linear += f64::from(max) - f64::from(row[y]) + f64::from(e[at] - 1.0);
+        sum.add(f64::from(rest));
+        for j in 0..C {
+            row[j] = e[j] * scale;
+        }
+        row[y] = -others * scale;
+    }
+    sum.flush();
+    sum.logs + linear
+}
+
+#[inline(always)]
+fn cross_entropy_wide<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
+    let mut sum = LogSum { logs: 0.0, product_less_one: 0.0 };
+    let mut linear = 0.0;
+    for (i, row) in z.chunks_exact_mut(width).enumerate() {
+        let y = labels[pick.at(i)] as usize;
+        let mut at = 0;
+        for j in 1..width {
+            at = if row[j] > row[at] { j } else { at };
+        }
+        let max = row[at];
+        linear += f64::from(max) - f64::from(row[y]);
+        let mut rest = 0.0;
+        for j in 0..width {
+            row[j] = exp::<A>(row[j] - max);
+        }
+        for j in 0..width {
+            rest += if j == at { 0.0 } else { row[j] };
+        }
+        linear += f64::from(row[at] - 1.0);
+        sum.add(f64::from(rest));
+        let total = row[at] + rest;
+        let others = if y == at { rest } else { total - row[y] };
+        let scale = share / total;
+        for j in 0..width {
+            row[j] *= scale;
+        }
+        row[y] = -others * scale;
+    }
+    sum.flush();
+    sum.logs + linear
+}
+
+/// The largest magnitude; NaN if there is one.
+#[inline(always)]
+pub fn largest<A: Arithmetic>(values: &[f32]) -> f32 {
+    // As whole numbers, magnitudes keep their order, and a NaN is above infinity.
+    let mut max = 0;
+    for v in values {
+        max = u32::max(max, v.to_bits() & 0x7fff_ffff);
+    }
+    f32::from_bits(max)
+}
+
+/// `h ← max(h, 0)`; NaN stays.
+#[inline(always)]
+pub fn rectify<A: Arithmetic>(h: &mut [f32]) {
+    for h in h {
+        *h = if *h < 0.0 { 0.0 } else { *h };
+    }
+}
+
+/// `d ← 0` wherever the rectified `h` is 0.
+#[inline(always)]
+pub fn rectified_gradient<A: Arithmetic>(d: &mut [f32], h: &[f32]) {
+    for (d, &h) in d.iter_mut().zip(h) {
+        *d = if h > 0.0 { *d } else { 0.0 };
+    }
+}
+
+/// `w ← keep·w − step·g`.
+#[inline(always)]
+pub fn descend<A: Arithmetic>(w: &mut [f32], g: &[f32], keep: f32, step: f32) {
+    for (w, &g) in w.iter_mut().zip(g) {
+        *w = A::madd(-step, g, *w * keep);
+    }
+}
+
+/// The numbers of one step of Adam.
+#[derive(Clone, Copy)]
+pub struct Adam<T> {
+    /// What is left of w.
+    pub keep: T,
+    /// Step over the first moment's correction.
+    pub step: T,
+    /// Root of the second moment's correction.
+    pub root: T,
+    /// Added to the root of the second moment.
+    pub epsilon: T,
+    /// How much of each moment stays.
+    pub old: [T; 2],
+    /// How much of the gradient, and of its square, comes in.
+    pub new: [T; 2],
+}
+
+/// One step of Adam: moments `m` and `v`, then `w`.
+#[inline(always)]
+pub fn adam<A: Arithmetic>(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>) {
+    let Adam { keep, step, root, epsilon, old, new } = by;
+    for (((w, m), v), &g) in w.iter_mut().zip(m).zip(v).zip(g) {
+        *m = old[0] * *m + new[0] * g;
+        *v = old[1] * *v + new[1] * g * g;
+        *w = *w * keep - step * *m / (v.sqrt() / root + epsilon);
     }
 }

@@ -1,22 +1,69 @@
 //! One table of kernels per instruction set; which one runs is decided once, at run time.
 #![allow(unsafe_code)]
 
-use super::generic::{self, Fused, TwoSteps};
+use super::arithmetic::Portable;
+use super::generic::{self, Adam};
 use super::{Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
-type SparseTimes = fn(Sparse<'_>, Pick<'_>, &[f32], usize, &mut [f32]);
-type DenseTimes = fn(&[f32], usize, Pick<'_>, &[f32], usize, &mut [f32]);
+/// Lists every kernel with its signature, and hands the list to `$with`.
+macro_rules! kernels {
+    ($with:ident, $($rest:tt)*) => {
+        $with! { $($rest)* =>
+            sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
+            sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, stride: usize, m: &mut [f32]);
+            dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
+            dense_transposed_times(b: &[f32], depth: usize, pick: Pick<'_>, g: &[f32], width: usize, stride: usize, m: &mut [f32]);
+            softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
+            cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
+            largest(values: &[f32]) -> f32;
+            rectify(h: &mut [f32]);
+            rectified_gradient(d: &mut [f32], h: &[f32]);
+            descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
+            adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>);
+        }
+    };
+}
 
-/// The kernels of one instruction set.
-pub struct Table {
-    /// What `plim_isa()` says.
-    pub name: &'static str,
-    sparse_times: SparseTimes,
-    sparse_transposed_times: SparseTimes,
-    dense_times: DenseTimes,
-    dense_transposed_times: DenseTimes,
-    softmax: fn(&mut [f32], usize, &mut [f64]),
+/// The type of a table: a function per kernel.
+macro_rules! table_type {
+    ( => $($kernel:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        /// The kernels of one instruction set.
+        pub struct Table {
+            /// What `plim_isa()` says.
+            pub name: &'static str,
+            $($kernel: fn($($type),*) $(-> $result)?,)*
+        }
+
+        static PORTABLE: Table = Table {
+            name: "portable",
+            $($kernel: generic::$kernel::<Portable>,)*
+        };
+    };
+}
+
+kernels!(table_type,);
+
+/// Compiles every kernel under the target features of one instruction set and puts them into a table.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! table {
+    ($table:ident, $module:ident, $name:literal, $features:literal, $arithmetic:ident =>
+        $($kernel:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        mod $module {
+            use super::*;
+
+            $(pub fn $kernel($($arg: $type),*) $(-> $result)? {
+                #[target_feature(enable = $features)]
+                fn under_features($($arg: $type),*) $(-> $result)? {
+                    generic::$kernel::<super::super::arithmetic::$arithmetic>($($arg),*)
+                }
+                // SAFETY: `available` hands out the table of this module only where the processor has the features.
+                unsafe { under_features($($arg),*) }
+            })*
+        }
+
+        static $table: Table = Table { name: $name, $($kernel: $module::$kernel,)* };
+    };
 }
 
 impl Table {
@@ -32,14 +79,24 @@ impl Table {
         }
     }
 
-    /// `M += Rᵀ·G` for the picked rows `R`, as many as `G` has.
-    pub fn transposed_times(&self, rows: Rows<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
+    /// `M += Rᵀ·G` for the picked rows `R`, as many as `G` has. The rows of `M` are `stride` apart: `width`, or
+    /// [`super::padded`] of it, which is faster and loses what stands between the rows.
+    pub fn transposed_times(
+        &self,
+        rows: Rows<'_>,
+        pick: Pick<'_>,
+        g: &[f32],
+        width: usize,
+        stride: usize,
+        m: &mut [f32],
+    ) {
         assert_eq!(g.len() % width, 0);
+        assert!(stride == width || stride == super::padded(width));
         match rows {
-            Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, m),
+            Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, stride, m),
             Rows::Dense { data, width: depth } => {
-                assert_eq!(m.len(), depth * width);
-                (self.dense_transposed_times)(data, depth, pick, g, width, m);
+                assert_eq!(m.len(), depth * stride);
+                (self.dense_transposed_times)(data, depth, pick, g, width, stride, m);
             }
         }
     }
@@ -49,61 +106,49 @@ impl Table {
         assert_eq!(z.len(), width * log_sums.len());
         (self.softmax)(z, width, log_sums);
     }
-}
 
-static PORTABLE: Table = Table {
-    name: "portable",
-    sparse_times: generic::sparse_times::<TwoSteps>,
-    sparse_transposed_times: generic::sparse_transposed_times::<TwoSteps>,
-    dense_times: generic::dense_times::<TwoSteps>,
-    dense_transposed_times: generic::dense_transposed_times::<TwoSteps>,
-    softmax: generic::softmax::<TwoSteps>,
-};
+    /// From logits to `share` times the gradient of the rows' cross-entropies, whose sum is given. The label of row i
+    /// is `labels[pick[i]]`.
+    pub fn cross_entropy(&self, z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
+        assert_eq!(z.len() % width, 0);
+        (self.cross_entropy)(z, width, labels, pick, share)
+    }
 
-/// A safe function that runs the generic `$kernel` compiled under `$features`.
-macro_rules! compiled {
-    ($features:literal, $kernel:ident($($arg:ident: $type:ty),*)) => {
-        pub fn $kernel($($arg: $type),*) {
-            #[target_feature(enable = $features)]
-            fn under_features($($arg: $type),*) {
-                generic::$kernel::<Fused>($($arg),*)
-            }
-            // SAFETY: the table of this module is handed out by `available` only where the processor has the features.
-            unsafe { under_features($($arg),*) }
-        }
-    };
-}
+    /// The largest magnitude; NaN if there is one.
+    pub fn largest(&self, values: &[f32]) -> f32 {
+        (self.largest)(values)
+    }
 
-/// Compiles every kernel under the target features of one instruction set and puts them into a table.
-macro_rules! table {
-    ($table:ident, $module:ident, $name:literal, $features:literal) => {
-        mod $module {
-            use super::*;
+    /// `h ← max(h, 0)`; NaN stays.
+    pub fn rectify(&self, h: &mut [f32]) {
+        (self.rectify)(h);
+    }
 
-            compiled!($features, sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]));
-            compiled!($features, sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]));
-            compiled!($features, dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]));
-            compiled!($features, dense_transposed_times(b: &[f32], depth: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]));
-            compiled!($features, softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]));
-        }
+    /// `d ← 0` wherever the rectified `h` is 0.
+    pub fn rectified_gradient(&self, d: &mut [f32], h: &[f32]) {
+        assert_eq!(d.len(), h.len());
+        (self.rectified_gradient)(d, h);
+    }
 
-        static $table: Table = Table {
-            name: $name,
-            sparse_times: $module::sparse_times,
-            sparse_transposed_times: $module::sparse_transposed_times,
-            dense_times: $module::dense_times,
-            dense_transposed_times: $module::dense_transposed_times,
-            softmax: $module::softmax,
-        };
-    };
+    /// `w ← keep·w − step·g`.
+    pub fn descend(&self, w: &mut [f32], g: &[f32], keep: f32, step: f32) {
+        assert_eq!(w.len(), g.len());
+        (self.descend)(w, g, keep, step);
+    }
+
+    /// One step of Adam.
+    pub fn adam(&self, w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>) {
+        assert!(w.len() == g.len() && m.len() == g.len() && v.len() == g.len());
+        (self.adam)(w, m, v, g, by);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-table!(AVX512, avx512, "avx512", "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma");
+kernels!(table, AVX512, avx512, "avx512", "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma", Avx512);
 #[cfg(target_arch = "x86_64")]
-table!(AVX2, avx2, "avx2", "avx2,fma");
+kernels!(table, AVX2, avx2, "avx2", "avx2,fma", Avx2);
 #[cfg(target_arch = "aarch64")]
-table!(NEON, neon, "neon", "neon");
+kernels!(table, NEON, neon, "neon", "neon", Neon);
 
 /// The tables this processor can run, best first; the last one is always the portable one.
 pub fn available() -> &'static [&'static Table] {

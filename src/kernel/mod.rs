@@ -5,11 +5,13 @@
 //! the number of threads nor on whether a row is kept sparse or dense. This module knows nothing of graphs, and
 //! depends on nothing but [`crate::error`].
 
+mod arithmetic;
 mod generic;
 mod isa;
 pub mod parts;
 mod threads;
 
+pub use generic::{Adam, padded};
 pub use isa::{Table, available, table};
 pub use threads::Threads;
 
@@ -78,9 +80,4 @@ impl<'a> Pick<'a> {
             Pick::List(list) => Pick::List(&list[n..]),
         }
     }
-}
-
-/// Whether there is neither an infinity nor a NaN. Without an early exit, so that it is vectorised.
-pub fn all_finite(values: &[f32]) -> bool {
-    values.iter().fold(true, |all, x| all & x.is_finite())
 }

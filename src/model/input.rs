@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::{Aggregator, Graph, Matrix};
-use crate::kernel::{Pick, Rows, Threads, parts};
+use crate::kernel::{Pick, Rows, Threads, parts, table};
 use crate::sample::Chain;
 use std::sync::Arc;
 
@@ -66,17 +66,12 @@ impl Input {
             return threads.transposed_times(product.rows(), pick, g, width, m, scratch);
         }
         // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding.
-        parts::sum(g.len() / width, m, scratch, |range, sum| {
+        parts::sum(g.len() / width, width, m, scratch, |range, stride, sum| {
             for start in range.clone().step_by(CHUNK) {
                 let end = (start + CHUNK).min(range.end);
                 let rows = self.chunk(graph, pick.skip(start), end - start)?;
-                crate::kernel::table().transposed_times(
-                    rows,
-                    Pick::From(0),
-                    &g[start * width..end * width],
-                    width,
-                    sum,
-                );
+                let g = &g[start * width..end * width];
+                table().transposed_times(rows, Pick::From(0), g, width, stride, sum);
             }
             Ok(())
         })

@@ -8,7 +8,7 @@ use super::Model;
 use super::input::Input;
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
-use crate::kernel::{Pick, Rows, Threads, all_finite, table};
+use crate::kernel::{Pick, Rows, Threads, table};
 use crate::sample::{Chain, Sampler};
 
 /// Everything a pass needs beside the model and the graph.
@@ -99,7 +99,7 @@ impl Workspace {
                 }
             }
             if l + 1 < model.num_layers() {
-                output.iter_mut().for_each(|h| *h = if *h < 0.0 { 0.0 } else { *h });
+                table().rectify(output);
             }
         }
         Ok(())
@@ -147,33 +147,25 @@ impl Workspace {
         let classes = model.widths[model.num_layers()];
         let (kept, missed) = (self.chain.top().len(), self.chain.missed());
         let batch_size = (kept + missed) as f64;
+        let logits = &mut self.layers[model.num_layers() - 1].output;
+        let share = (1.0 / batch_size) as f32;
+        let losses = table().cross_entropy(logits, classes, labels, Pick::List(self.chain.top()), share);
+        std::mem::swap(logits, &mut self.delta);
         // A node that no draw meets has the logits 0, the loss log C, and no part in the gradient.
-        let losses = self.cross_entropies(model, labels)?.iter().sum::<f64>();
         let mut loss = (losses + missed as f64 * (classes as f64).ln()) / batch_size;
         if model.lambda > 0.0 {
             let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
             loss += 0.5 * model.lambda * squares;
         }
 
-        let probabilities = &self.layers[model.num_layers() - 1].output;
-        try_resize(&mut self.delta, probabilities.len())?;
-        let share = (1.0 / batch_size) as f32;
-        let rows = self.delta.chunks_exact_mut(classes).zip(probabilities.chunks_exact(classes));
-        for ((delta, p), &v) in rows.zip(self.chain.top()) {
-            let y = labels[v as usize] as usize;
-            // p_y − 1 as the sum of the others: for a label that is all but certain the difference has no digits left.
-            let others = p[..y].iter().chain(&p[y + 1..]).sum::<f32>();
-            delta.iter_mut().zip(p).for_each(|(d, p)| *d = p * share);
-            delta[y] = -others * share;
-        }
-
         self.backward(model, graph, threads)?;
+        std::mem::swap(&mut self.layers[model.num_layers() - 1].output, &mut self.delta);
         let lambda = model.lambda as f32;
         if lambda > 0.0 {
             self.gradient.iter_mut().zip(&model.parameters).for_each(|(g, w)| *g += lambda * w);
         }
         self.release();
-        if !loss.is_finite() || !all_finite(&self.gradient) {
+        if !loss.is_finite() || !table().largest(&self.gradient).is_finite() {
             return Err(Error::Diverged(format!("the loss is {loss} and not every entry of the gradient is finite")));
         }
         Ok((loss, &self.gradient))
@@ -222,8 +214,7 @@ impl Workspace {
                 }
             }
             if l > 0 {
-                let hidden = &below[l - 1].output;
-                self.next_delta.iter_mut().zip(hidden).for_each(|(d, &h)| *d = if h > 0.0 { *d } else { 0.0 });
+                table().rectified_gradient(&mut self.next_delta, &below[l - 1].output);
                 std::mem::swap(&mut self.delta, &mut self.next_delta);
             }
         }
@@ -316,7 +307,7 @@ impl Transposed {
         };
         if !threads.shares(2 * block.indices.len() * width) {
             out.fill(0.0);
-            table().transposed_times(operator, Pick::From(0), g, width, out);
+            table().transposed_times(operator, Pick::From(0), g, width, width, out);
             return Ok(());
         }
         try_resize(&mut self.indptr, count + 1)?;

@@ -1,0 +1,118 @@
+//! How each instruction set multiplies and adds: the one place with instructions in it. The loops of
+//! [`super::generic`] are written on top.
+//!
+//! Vectors are spelled out because the compiler does not always find them: given plain loops over a small matrix of
+//! sums, it vectorises whichever direction it sees first.
+#![allow(unsafe_code)]
+
+/// Multiply and add, on one number and on a few. Fused where the processor does it in one instruction, two roundings
+/// elsewhere.
+pub trait Arithmetic {
+    /// How many sums the registers hold, with some left for the factors.
+    const SUMS: usize;
+
+    /// `a·b + c`.
+    fn madd(a: f32, b: f32, c: f32) -> f32;
+
+    /// `s ← a·x + s`. P is 1, 2, 4, 8 or a multiple of 16.
+    #[inline(always)]
+    fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
+        for c in 0..P {
+            s[c] = Self::madd(a, x[c], s[c]);
+        }
+    }
+}
+
+/// Every processor: multiply, round, add, round.
+pub struct Portable;
+
+impl Arithmetic for Portable {
+    const SUMS: usize = 32;
+
+    #[inline(always)]
+    fn madd(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+}
+
+/// AArch64.
+#[cfg(target_arch = "aarch64")]
+pub struct Neon;
+
+#[cfg(target_arch = "aarch64")]
+impl Arithmetic for Neon {
+    const SUMS: usize = 64;
+
+    #[inline(always)]
+    fn madd(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+/// x86-64 with AVX2 and FMA. To be used only where the processor has them.
+#[cfg(target_arch = "x86_64")]
+pub struct Avx2;
+
+/// x86-64 with AVX-512. To be used only where the processor has it.
+#[cfg(target_arch = "x86_64")]
+pub struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Arithmetic, Avx2, Avx512};
+    use std::arch::x86_64::*;
+
+    /// `s ← a·x + s` on vectors of the given type, from entry `$from` on.
+    macro_rules! by_vectors {
+        ($lanes:literal, $load:ident, $set:ident, $madd:ident, $store:ident, $a:ident, $x:ident, $s:ident) => {
+            for c in (0..P).step_by($lanes) {
+                // SAFETY: P is a multiple of the lanes, so the vectors lie in the arrays; the processor has the
+                // instructions wherever this type is used.
+                unsafe {
+                    let (x, s) = ($x.as_ptr().add(c), $s.as_mut_ptr().add(c));
+                    $store(s, $madd($set($a), $load(x), $load(s)));
+                }
+            }
+        };
+    }
+
+    impl Arithmetic for Avx2 {
+        const SUMS: usize = 64;
+
+        #[inline(always)]
+        fn madd(a: f32, b: f32, c: f32) -> f32 {
+            a.mul_add(b, c)
+        }
+
+        #[inline(always)]
+        fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
+            if P.is_multiple_of(8) {
+                by_vectors!(8, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps, a, x, s);
+            } else if P == 4 {
+                by_vectors!(4, _mm_loadu_ps, _mm_set1_ps, _mm_fmadd_ps, _mm_storeu_ps, a, x, s);
+            } else {
+                for c in 0..P {
+                    s[c] = Self::madd(a, x[c], s[c]);
+                }
+            }
+        }
+    }
+
+    impl Arithmetic for Avx512 {
+        const SUMS: usize = 128;
+
+        #[inline(always)]
+        fn madd(a: f32, b: f32, c: f32) -> f32 {
+            a.mul_add(b, c)
+        }
+
+        #[inline(always)]
+        fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
+            if P.is_multiple_of(16) {
+                by_vectors!(16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps, a, x, s);
+            } else {
+                Avx2::madd_row(a, x, s);
+            }
+        }
+    }
+}
