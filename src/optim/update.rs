@@ -2,7 +2,7 @@
 
 use super::Set;
 use crate::error::{Error, Result, try_copied, try_filled};
-use std::ops::{Add, Div, Mul, Sub};
+use crate::kernel::{Adam, table};
 
 /// Which way a gradient moves the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,17 +58,19 @@ impl Settings {
 }
 
 /// Float or double parameters; the update is computed in their own precision.
-pub trait Real:
-    Copy + Default + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
-{
+pub trait Real: Copy + Default + PartialOrd {
     /// Relative distance of neighbouring numbers.
     const STEP: f64;
+    /// The largest number.
+    const MAX: f64;
     /// As a double.
     fn real(self) -> f64;
-    /// √x.
-    fn root(self) -> Self;
-    /// Neither infinite nor NaN.
-    fn finite(self) -> bool;
+    /// The largest magnitude; NaN if there is one.
+    fn largest(values: &[Self]) -> f64;
+    /// `w ← keep·w − step·g`.
+    fn descend(w: &mut [Self], g: &[Self], keep: Self, step: Self);
+    /// One step of Adam: moments `m` and `v`, then `w`.
+    fn adam(w: &mut [Self], m: &mut [Self], v: &mut [Self], g: &[Self], by: Adam<Self>);
     /// The nearest number.
     fn rounded(x: f64) -> Self;
     /// The nearest number that is not below `x`.
@@ -79,17 +81,27 @@ pub trait Real:
 
 impl Real for f64 {
     const STEP: f64 = f64::EPSILON;
+    const MAX: f64 = f64::MAX;
 
     fn real(self) -> f64 {
         self
     }
 
-    fn root(self) -> f64 {
-        self.sqrt()
+    fn largest(values: &[f64]) -> f64 {
+        values.iter().fold(0.0, |max, x| if x.is_nan() || x.abs() > max { x.abs() } else { max })
     }
 
-    fn finite(self) -> bool {
-        self.is_finite()
+    fn descend(w: &mut [f64], g: &[f64], keep: f64, step: f64) {
+        w.iter_mut().zip(g).for_each(|(w, g)| *w = *w * keep - step * g);
+    }
+
+    fn adam(w: &mut [f64], m: &mut [f64], v: &mut [f64], g: &[f64], by: Adam<f64>) {
+        let Adam { keep, step, root, epsilon, old, new } = by;
+        for (((w, m), v), &g) in w.iter_mut().zip(m).zip(v).zip(g) {
+            *m = old[0] * *m + new[0] * g;
+            *v = old[1] * *v + new[1] * g * g;
+            *w = *w * keep - step * *m / (v.sqrt() / root + epsilon);
+        }
     }
 
     fn rounded(x: f64) -> f64 {
@@ -107,17 +119,22 @@ impl Real for f64 {
 
 impl Real for f32 {
     const STEP: f64 = f32::EPSILON as f64;
+    const MAX: f64 = f32::MAX as f64;
 
     fn real(self) -> f64 {
         f64::from(self)
     }
 
-    fn root(self) -> f32 {
-        self.sqrt()
+    fn largest(values: &[f32]) -> f64 {
+        f64::from(table().largest(values))
     }
 
-    fn finite(self) -> bool {
-        self.is_finite()
+    fn descend(w: &mut [f32], g: &[f32], keep: f32, step: f32) {
+        table().descend(w, g, keep, step);
+    }
+
+    fn adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>) {
+        table().adam(w, m, v, g, by);
     }
 
     fn rounded(x: f64) -> f32 {
@@ -146,19 +163,14 @@ pub struct State<T> {
     /// Mean of `averaged` iterates; empty before the first one.
     average: Vec<f64>,
     averaged: u64,
-    /// What the update at work makes of parameters and moments, until it is known to be finite.
-    next: Next<T>,
-}
-
-#[derive(Default)]
-struct Next<T> {
-    w: Vec<T>,
-    first: Vec<T>,
-    second: Vec<T>,
+    /// Number of parameters.
+    len: usize,
 }
 
 const BETA: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
+/// More than |m̂|/(√v̂ + ε) can be: by Cauchy and Schwarz m² ≤ 53 v, and the corrections make at most 10 of the root.
+const ADAM_BOUND: f64 = 100.0;
 
 impl<T: Real> State<T> {
     /// Updates so far.
@@ -186,7 +198,9 @@ impl<T: Real> State<T> {
             let text = format!("count = {}, but there are {} parameters", gradient.len(), w.len());
             return Err(Error::ShapeMismatch(text));
         }
-        if let Some(at) = position_not_finite(gradient) {
+        let largest = T::largest(gradient);
+        if !largest.is_finite() {
+            let at = gradient.iter().position(|g| !g.real().is_finite()).unwrap_or(0);
             return Err(Error::Diverged(format!("gradient[{at}] = {} is not finite", gradient[at].real())));
         }
         settings.set.check::<T>()?;
@@ -194,34 +208,21 @@ impl<T: Real> State<T> {
         self.fit(settings, averaging, w.len())?;
         let k = self.k + 1;
         let step = settings.step_at(k);
-        let keep = T::rounded(1.0 - step * settings.decay);
-        let next = &mut self.next;
+        let keep = 1.0 - step * settings.decay;
+        // Found out beforehand, so that the update can be made in place. The bound is good for all but enormous numbers.
+        let way = if settings.rule == Rule::Sgd { largest } else { ADAM_BOUND };
+        let mut stays_finite = keep.abs() * T::largest(w) + step * way <= T::MAX;
         match settings.rule {
-            Rule::Sgd => {
-                let step = T::rounded(step);
-                for ((next, &w), &g) in next.w.iter_mut().zip(&*w).zip(gradient) {
-                    *next = w * keep - step * g;
-                }
+            Rule::Sgd if !stays_finite => {
+                let after = |(w, g): (&T, &T)| w.real() * keep - step * g.real();
+                stays_finite = w.iter().zip(gradient).all(|pair| after(pair).abs() <= T::MAX);
             }
-            Rule::Adam => {
-                let correction = BETA.map(|b| 1.0 - b.powi(i32::try_from(k).unwrap_or(i32::MAX)));
-                let step = T::rounded(step / correction[0]);
-                let (root, epsilon) = (T::rounded(correction[1].sqrt()), T::rounded(EPSILON));
-                let [b1, b2] = BETA.map(T::rounded);
-                let [c1, c2] = BETA.map(|b| T::rounded(1.0 - b));
-                let before = w.iter().zip(&self.first).zip(&self.second).zip(gradient);
-                let after = next.w.iter_mut().zip(&mut next.first).zip(&mut next.second);
-                for (((next, m1), v1), (((&w, &m), &v), &g)) in after.zip(before) {
-                    *m1 = b1 * m + c1 * g;
-                    *v1 = b2 * v + c2 * g * g;
-                    *next = w * keep - step * *m1 / (v1.root() / root + epsilon);
-                }
-            }
+            Rule::Sgd => {}
+            Rule::Adam => stays_finite &= largest * largest <= T::MAX,
         }
-        if position_not_finite(&next.w).is_some() {
-            return Err(Error::Diverged(format!("update {k} makes parameters that are not finite")));
+        if !stays_finite {
+            return Err(Error::Diverged(format!("update {k} makes numbers that are not finite")));
         }
-        settings.set.project(&mut next.w);
         self.k = k;
         if averaging {
             self.averaged += 1;
@@ -230,16 +231,30 @@ impl<T: Real> State<T> {
                 *mean += (w.real() - *mean) * share;
             }
         }
-        std::mem::swap(&mut self.first, &mut next.first);
-        std::mem::swap(&mut self.second, &mut next.second);
-        w.copy_from_slice(&next.w);
+        let keep = T::rounded(keep);
+        match settings.rule {
+            Rule::Sgd => T::descend(w, gradient, keep, T::rounded(step)),
+            Rule::Adam => {
+                let correction = BETA.map(|b| 1.0 - b.powi(i32::try_from(k).unwrap_or(i32::MAX)));
+                let by = Adam {
+                    keep,
+                    step: T::rounded(step / correction[0]),
+                    root: T::rounded(correction[1].sqrt()),
+                    epsilon: T::rounded(EPSILON),
+                    old: BETA.map(T::rounded),
+                    new: BETA.map(|b| T::rounded(1.0 - b)),
+                };
+                T::adam(w, &mut self.first, &mut self.second, gradient, by);
+            }
+        }
+        settings.set.project(w);
         Ok(())
     }
 
     /// Checks that `len` parameters may be those of earlier updates.
     pub fn check_fits(&self, len: usize) -> Result<()> {
-        if self.k > 0 && self.next.w.len() != len {
-            let text = format!("{len} parameters, but this optimizer has been moving {}; reset it", self.next.w.len());
+        if self.k > 0 && self.len != len {
+            let text = format!("{len} parameters, but this optimizer has been moving {}; reset it", self.len);
             return Err(Error::ShapeMismatch(text));
         }
         Ok(())
@@ -253,24 +268,15 @@ impl<T: Real> State<T> {
             }
             Ok(())
         };
-        fit(&mut self.next.w)?;
         if settings.rule == Rule::Adam {
-            [&mut self.first, &mut self.second, &mut self.next.first, &mut self.next.second]
-                .into_iter()
-                .try_for_each(fit)?;
+            [&mut self.first, &mut self.second].into_iter().try_for_each(fit)?;
         }
         if averaging && self.average.len() != len {
             self.average = try_filled(len, 0.0)?;
         }
+        self.len = len;
         Ok(())
     }
-}
-
-/// Where the first infinity or NaN is.
-fn position_not_finite<T: Real>(values: &[T]) -> Option<usize> {
-    // The first look has no early exit, so that it is vectorised; there is hardly ever a second one.
-    let all = values.iter().fold(true, |all, x| all & x.finite());
-    if all { None } else { values.iter().position(|x| !x.finite()) }
 }
 
 /// The state as a checkpoint holds it.
@@ -302,7 +308,7 @@ impl<T: Real> State<T> {
             first: try_copied(parts.first)?,
             second: try_copied(parts.second)?,
             average: try_copied(parts.average)?,
-            next: Next { w: try_filled(len, T::default())?, ..Next::default() },
+            len,
         })
     }
 }
