@@ -4,7 +4,7 @@
 //! within the stream. Integers and reals are made from its words here, so that a release of a crate below cannot
 //! change them.
 
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::Distribution;
 
@@ -35,8 +35,18 @@ impl Stream {
     }
 
     /// A whole number in `0 .. n`, all alike. `n` must not be 0.
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        // Lemire's method: the high half of a 64×64-bit product, redrawn in the rare case that would favour some.
+        // Lemire's method: the high half of a product with a random word, redrawn in the rare case that would favour
+        // some. Half a word's bits do for small numbers.
+        if let Ok(n) = u32::try_from(n) {
+            loop {
+                let product = u64::from(self.0.next_u32()) * u64::from(n);
+                if product as u32 >= n || product as u32 >= n.wrapping_neg() % n {
+                    return product >> 32;
+                }
+            }
+        }
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(n);
             if product as u64 >= n || product as u64 >= n.wrapping_neg() % n {

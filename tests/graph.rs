@@ -183,14 +183,18 @@ fn aggregated_features_equal_the_product_by_sprs_and_are_kept_in_the_smaller_for
 
 #[test]
 fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
-    for (width, per_row) in [(50, 2), (20, 10)] {
+    for (width, per_row, form) in [(300, 2, "sparse"), (20, 10, "dense")] {
         let (mut graph, dense) = featured(300, width, per_row);
-        for _ in ["sparse", "dense"] {
-            let kept = to_dense(graph.aggregated().unwrap().unwrap().rows(), 300, width);
+        for x in ["sparse", "dense"] {
+            let kept = graph.aggregated().unwrap().unwrap();
+            assert_eq!(matches!(*kept, Matrix::Dense { .. }), x == "dense" || form == "dense");
+            assert_eq!(graph.outlook().unwrap().dense(), x == "dense" || form == "dense");
+            let kept = to_dense(kept.rows(), 300, width);
             let nodes = [7, 299, 0, 7, 123];
             let mut aggregator = Aggregator::default();
             for _ in 0..2 {
-                let rows = aggregator.rows(graph.operator(), graph.features().unwrap(), &nodes).unwrap();
+                let (x, outlook) = (graph.features().unwrap(), graph.outlook().unwrap());
+                let rows = aggregator.rows(graph.operator(), x, outlook, &nodes).unwrap();
                 let found = to_dense(rows, nodes.len(), width);
                 for (row, &v) in found.chunks(width).zip(&nodes) {
                     assert_eq!(row, &kept[v as usize * width..][..width]);

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result, try_copied};
 use crate::graph::{Graph, Split};
+use crate::kernel::table;
 use crate::model::{Model, Workspace};
 use crate::sample::{Distribution, Draws, Layer, checksum};
 
@@ -19,6 +20,8 @@ pub struct Estimator {
     /// Gradients since the seed was set: with the seed and the layer, the key of the draws.
     step: u64,
     workspace: Box<Workspace>,
+    /// The state of a graph and the number of layers that the workspace's chain is for, if it can be used again.
+    cut_for: Option<(u64, usize)>,
 }
 
 enum Kind {
@@ -38,7 +41,7 @@ enum Kind {
 
 impl Estimator {
     fn new(kind: Kind) -> Self {
-        Estimator { kind, seed: 0, step: 0, workspace: Box::default() }
+        Estimator { kind, seed: 0, step: 0, workspace: Box::default(), cut_for: None }
     }
 
     /// The exact gradient over all training nodes.
@@ -149,10 +152,9 @@ impl Estimator {
     pub fn gradient(&mut self, model: &Model, graph: &Graph, batch: Option<&[i32]>) -> Result<(f64, &[f32])> {
         self.check(model, graph)?;
         let labels = graph.labels()?;
-        let Workspace { chain, sampler, .. } = &mut *self.workspace;
-        let top = match batch {
+        let nodes = match batch {
             None => graph.labelled_split(Split::Train)?,
-            Some(_) if matches!(self.kind, Kind::Full) => {
+            Some(_) if self.is_full() => {
                 return Err(Error::InvalidArgument("batch: the full estimator takes none".to_string()));
             }
             Some([]) => return Err(Error::InvalidArgument("batch is empty".to_string())),
@@ -161,15 +163,34 @@ impl Estimator {
                 if let Some(at) = nodes.iter().position(|&v| labels[v as usize] < 0) {
                     return Err(Error::entry("batch", at, nodes[at], "has no label"));
                 }
-                sampler.check_distinct(graph.num_nodes(), nodes, "batch")?;
+                self.workspace.sampler.check_distinct(graph.num_nodes(), nodes, "batch")?;
                 nodes
             }
         };
+        let (loss, _) = self.estimate(model, graph, nodes)?;
+        let gradient = self.workspace.gradient();
+        if table().largest(gradient).is_finite() {
+            return Ok((loss, gradient));
+        }
+        self.step -= 1;
+        Err(Error::Diverged("not every entry of the gradient is finite".to_string()))
+    }
+
+    /// The same over nodes that are known to be labelled and distinct, with model and graph that have passed
+    /// [`Estimator::check`]. The loss is finite, the gradient may not be.
+    pub fn estimate(&mut self, model: &Model, graph: &Graph, nodes: &[i32]) -> Result<(f64, &[f32])> {
+        let Workspace { chain, sampler, .. } = &mut *self.workspace;
         let draws = Draws { distribution: self.kind.distribution(), seed: self.seed, step: self.step };
-        chain.cut(graph, top, model.num_layers(), |l| self.kind.layer(l), &draws, sampler)?;
-        let result = self.workspace.loss_and_gradient(model, graph, &*model.threads()?, labels)?;
+        // All training nodes of the same graph need the same chain every time.
+        let cut_for = matches!(self.kind, Kind::Full).then(|| (graph.version(), model.num_layers()));
+        if cut_for.is_none() || cut_for != self.cut_for {
+            self.cut_for = None;
+            chain.cut(graph, nodes, model.num_layers(), |l| self.kind.layer(l), &draws, sampler)?;
+            self.cut_for = cut_for;
+        }
+        let loss = self.workspace.loss_and_gradient(model, graph, &*model.threads()?, graph.labels()?)?;
         self.step += 1;
-        Ok(result)
+        Ok((loss, self.workspace.gradient()))
     }
 }
 

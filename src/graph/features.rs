@@ -97,6 +97,46 @@ fn check_width(width: usize) -> Result<()> {
     Ok(())
 }
 
+/// How full the rows of ÂX are, guessed without computing them: as if the rows of X that a row adds up had their columns
+/// independently of each other. Decides the form of ÂX, kept or not, and between (ÂX)W and Â(XW).
+pub struct Outlook {
+    /// Expected columns of a row, by its degree; the last one stands for all above.
+    by_degree: Vec<f32>,
+    dense: bool,
+}
+
+impl Outlook {
+    /// For Â and X.
+    pub fn new(operator: Sparse<'_>, x: &Matrix) -> Result<Self> {
+        /// Above this degree a row is taken to be as full as at it.
+        const MOST_DEGREES: usize = 1024;
+        let (n, width) = (operator.num_rows(), x.width() as f64);
+        let by_degree = match x {
+            Matrix::Dense { .. } => vec![width as f32],
+            Matrix::Sparse { csr, .. } => {
+                let missing = 1.0 - csr.indices.len() as f64 / (n as f64 * width);
+                (0..=MOST_DEGREES).map(|degree| (width * (1.0 - missing.powi(degree as i32))) as f32).collect()
+            }
+        };
+        let mut outlook = Outlook { by_degree, dense: true };
+        let columns: f64 = (0..n).map(|v| f64::from(outlook.columns(operator, v))).sum();
+        // Dense up to twice the bytes of the sparse form: dense rows are read and multiplied several times as fast.
+        outlook.dense = 4.0 * width <= 2.0 * 8.0 * columns / n as f64;
+        Ok(outlook)
+    }
+
+    /// Expected columns of row `v`.
+    pub fn columns(&self, operator: Sparse<'_>, v: usize) -> f32 {
+        let degree = (operator.indptr[v + 1] - operator.indptr[v]) as usize;
+        self.by_degree[degree.min(self.by_degree.len() - 1)]
+    }
+
+    /// Whether rows of ÂX are dense.
+    pub fn dense(&self) -> bool {
+        self.dense
+    }
+}
+
 /// Room to compute rows of ÂX in, reused from call to call.
 #[derive(Default)]
 pub struct Aggregator {
@@ -110,11 +150,19 @@ pub struct Aggregator {
 
 impl Aggregator {
     /// The rows `nodes` of ÂX, in this order. The bits are those of [`Aggregator::whole`].
-    pub fn rows(&mut self, operator: Sparse<'_>, x: &Matrix, nodes: &[i32]) -> Result<Rows<'_>> {
+    pub fn rows(&mut self, operator: Sparse<'_>, x: &Matrix, outlook: &Outlook, nodes: &[i32]) -> Result<Rows<'_>> {
         match x {
             Matrix::Dense { data, width } => {
                 try_resize(&mut self.dense, nodes.len() * width)?;
                 table().times(Rows::Sparse(operator), Pick::List(nodes), data, *width, &mut self.dense);
+                Ok(Rows::Dense { data: &self.dense, width: *width })
+            }
+            Matrix::Sparse { csr, width } if outlook.dense => {
+                try_resize(&mut self.dense, nodes.len() * width)?;
+                self.dense.fill(0.0);
+                for (row, &v) in self.dense.chunks_exact_mut(*width).zip(nodes) {
+                    add_to_row(operator, csr.view(), v as usize, row);
+                }
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
             Matrix::Sparse { csr, width } => {
@@ -140,19 +188,30 @@ impl Aggregator {
         }
     }
 
-    /// All of ÂX; `None` if that is more than `max_bytes`. Dense up to twice the bytes of the sparse form, if that many
-    /// may be used: dense rows are read and multiplied several times as fast.
-    pub fn whole(&mut self, operator: Sparse<'_>, x: &Matrix, max_bytes: usize) -> Result<Option<Matrix>> {
+    /// All of ÂX; `None` if that is more than `max_bytes`.
+    pub fn whole(
+        &mut self,
+        operator: Sparse<'_>,
+        x: &Matrix,
+        outlook: &Outlook,
+        max_bytes: usize,
+    ) -> Result<Option<Matrix>> {
         let n = operator.num_rows();
-        let dense_bytes = (n * x.width()).saturating_mul(4);
+        let too_large = (n * x.width()).saturating_mul(4) > max_bytes;
         match x {
+            Matrix::Dense { .. } if too_large => Ok(None),
             Matrix::Dense { data, width } => {
-                if dense_bytes > max_bytes {
-                    return Ok(None);
-                }
                 let mut product = try_filled(n * width, 0f32)?;
                 table().times(Rows::Sparse(operator), Pick::From(0), data, *width, &mut product);
                 Ok(Some(Matrix::Dense { data: product, width: *width }))
+            }
+            Matrix::Sparse { .. } if outlook.dense && too_large => Ok(None),
+            Matrix::Sparse { csr, width } if outlook.dense => {
+                let mut data = try_filled(n * width, 0f32)?;
+                for (v, row) in data.chunks_exact_mut(*width).enumerate() {
+                    add_to_row(operator, csr.view(), v, row);
+                }
+                Ok(Some(Matrix::Dense { data, width: *width }))
             }
             Matrix::Sparse { csr, width } => {
                 self.prepare(*width)?;
@@ -164,18 +223,8 @@ impl Aggregator {
                 }
                 csr::counts_to_offsets(&mut indptr);
                 let entries = indptr[n] as usize;
-                let sparse_bytes = 8 * (entries + n + 1);
-                if dense_bytes.min(sparse_bytes) > max_bytes {
+                if 8 * (entries + n + 1) > max_bytes {
                     return Ok(None);
-                }
-                if dense_bytes <= max_bytes && dense_bytes <= 2 * sparse_bytes {
-                    let mut data = try_filled(n * width, 0f32)?;
-                    for (v, row) in data.chunks_exact_mut(*width).enumerate() {
-                        self.sum_row(operator, csr.view(), v);
-                        self.touched.iter().for_each(|&k| row[k as usize] = self.sums[k as usize]);
-                        self.clear_row();
-                    }
-                    return Ok(Some(Matrix::Dense { data, width: *width }));
                 }
                 let mut indices = try_filled(entries, 0i32)?;
                 let mut values = try_filled(entries, 0f32)?;
@@ -223,5 +272,14 @@ impl Aggregator {
             self.seen[k as usize] = false;
         }
         self.touched.clear();
+    }
+}
+
+/// `row ← row + Σ_u Â(v,u)·X(u,:)` in storage order.
+fn add_to_row(operator: Sparse<'_>, x: Sparse<'_>, v: usize, row: &mut [f32]) {
+    let (nodes, weights) = operator.row(v);
+    for (&u, &a) in nodes.iter().zip(weights) {
+        let (columns, values) = x.row(u as usize);
+        columns.iter().zip(values).for_each(|(&k, &value)| row[k as usize] += a * value);
     }
 }

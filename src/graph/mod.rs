@@ -11,11 +11,12 @@ mod npz;
 
 pub use adjacency::{Normalization, Origin};
 pub use csr::check_indptr;
-pub use features::{Aggregator, Matrix};
+pub use features::{Aggregator, Matrix, Outlook};
 
 use crate::error::{Error, Result, try_copied, try_filled};
 use crate::kernel::Sparse;
 use adjacency::Adjacency;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A list of nodes with a role in training.
@@ -50,8 +51,16 @@ pub struct Graph {
     num_classes: usize,
     splits: [Vec<i32>; 3],
     cache_bytes: usize,
+    outlook: OnceLock<Outlook>,
     aggregated: Mutex<Aggregated>,
     column_norms: OnceLock<Arc<ColumnNorms>>,
+    version: u64,
+}
+
+/// A number that no state of any graph has had before.
+fn next_version() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// What is known of ÂX.
@@ -96,9 +105,16 @@ impl Graph {
             num_classes: 0,
             splits: Default::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
+            outlook: OnceLock::new(),
             aggregated: Mutex::new(Aggregated::NotYet),
             column_norms: OnceLock::new(),
+            version: next_version(),
         }
+    }
+
+    /// Tells this state of this graph from every other state of every graph, as far as Â and the splits go.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Number of nodes.
@@ -207,6 +223,7 @@ impl Graph {
             }
         }
         self.splits[split as usize] = try_copied(nodes)?;
+        self.version = next_version();
         Ok(())
     }
 
@@ -230,6 +247,7 @@ impl Graph {
         self.adjacency.set_normalization(normalization)?;
         self.forget_aggregated();
         self.column_norms = OnceLock::new();
+        self.version = next_version();
         Ok(())
     }
 
@@ -240,7 +258,17 @@ impl Graph {
     }
 
     fn forget_aggregated(&mut self) {
+        self.outlook = OnceLock::new();
         self.aggregated = Mutex::new(Aggregated::NotYet);
+    }
+
+    /// What can be said of ÂX before it is computed; found out on the first call.
+    pub fn outlook(&self) -> Result<&Outlook> {
+        if let Some(outlook) = self.outlook.get() {
+            return Ok(outlook);
+        }
+        let outlook = Outlook::new(self.operator(), self.features()?)?;
+        Ok(self.outlook.get_or_init(|| outlook))
     }
 
     /// ÂX, computed on the first call; `None` where it does not fit the bound.
@@ -248,7 +276,8 @@ impl Graph {
         let x = self.features()?;
         let mut state = self.aggregated.lock().unwrap_or_else(|e| e.into_inner());
         if let Aggregated::NotYet = *state {
-            *state = match Aggregator::default().whole(self.operator(), x, self.cache_bytes)? {
+            let outlook = self.outlook()?;
+            *state = match Aggregator::default().whole(self.operator(), x, outlook, self.cache_bytes)? {
                 Some(product) => Aggregated::Kept(Arc::new(product)),
                 None => Aggregated::TooLarge,
             };

@@ -11,17 +11,8 @@
 use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
-/// How far apart the rows of a matrix with `width` columns are kept where the kernels may choose: the columns after the
-/// last whole 16 are filled up to 1, 2, 4, 8 or 16, so that a row is a few whole vectors.
-pub fn padded(width: usize) -> usize {
-    match width % 16 {
-        0 => width,
-        rest => width - rest + rest.next_power_of_two(),
-    }
-}
-
 /// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, and the rest at once. P is C
-/// filled up as by [`padded`].
+/// filled up to a vector: 1, 2, 4, 8 or a multiple of 16.
 macro_rules! by_chunks {
     ($width:expr, $body:ident :: <$a:ty>, $($arg:expr),*) => {{
         let width = $width;
@@ -60,16 +51,13 @@ fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
     (&mut m[at..at + C]).try_into().expect("a slice of C elements")
 }
 
-/// Whether every index is below `bound`. Without an early exit, so that it is vectorised: a fraction of the loop that
-/// may then trust the indices.
+/// Where row `k` begins in a matrix of `height` rows. No one who makes a [`Sparse`] lets an index in that is out of range;
+/// should there be one after all, it means row 0 and not foreign memory. That costs less than looking before the loop.
 #[inline(always)]
-fn all_below(indices: &[i32], bound: usize) -> bool {
-    let mut max = 0;
-    for &k in indices {
-        // A negative index becomes a large one.
-        max = u32::max(max, k as u32);
-    }
-    indices.is_empty() || (max as usize) < bound
+fn row_start(k: i32, height: usize, stride: usize) -> usize {
+    debug_assert!((k as usize) < height);
+    let k = k as u32 as usize;
+    (if k < height { k } else { 0 }) * stride
 }
 
 /// C entries from `at` on, filled up to P with whatever stands behind them: one load instead of several.
@@ -91,26 +79,61 @@ unsafe fn load<const C: usize, const P: usize>(m: &[f32], at: usize) -> [f32; P]
     row
 }
 
+/// C sums from `at` on, with what stands behind them as [`load`] has found it: one store instead of several.
+///
+/// # Safety
+/// `at + C` must not be beyond the end of `m`.
+#[inline(always)]
+unsafe fn store<const C: usize, const P: usize>(m: &mut [f32], at: usize, row: &[f32; P]) {
+    debug_assert!(at + C <= m.len());
+    if C == P || at + P <= m.len() {
+        // SAFETY: all P entries are in `m`.
+        return unsafe { m.as_mut_ptr().add(at).cast::<[f32; P]>().write(*row) };
+    }
+    for c in 0..C {
+        // SAFETY: the caller's promise.
+        unsafe { *m.get_unchecked_mut(at + c) = row[c] };
+    }
+}
+
+/// Row `i` of `g`, from column `j` on, filled up with zeros.
+#[inline(always)]
+fn zero_padded<const C: usize, const P: usize>(g: &[f32], at: usize) -> [f32; P] {
+    let mut row = [0f32; P];
+    row[..C].copy_from_slice(chunk::<C>(g, at));
+    row
+}
+
+/// Asks for `values[at]` before it is needed.
+#[inline(always)]
+pub fn prefetch<T>(values: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, at);
+}
+
+/// How many rows ahead of the one at work are asked for.
+const AHEAD: usize = 8;
+
 /// Asks for what a sparse row holds before it is needed: rows are picked here and there, which no prefetcher foresees.
 #[inline(always)]
 fn prefetch_row(a: Sparse<'_>, pick: Pick<'_>, i: usize, count: usize) {
-    /// Bytes of a row asked for; behind them the processor sees a stream.
-    const MOST: usize = 4096;
-    #[cfg(target_arch = "x86_64")]
-    if i < count {
+    /// A matrix of this many entries stays in the second-level cache, where asking costs more than waiting.
+    const NEAR: usize = 1 << 16;
+    /// Entries of a row asked for; behind them the processor sees a stream.
+    const MOST: usize = 1024;
+    if a.indices.len() > NEAR && i < count {
         let (indices, values) = a.row(pick.at(i));
-        let bytes = (4 * indices.len()).min(MOST);
-        for at in (0..bytes).step_by(64) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing; the addresses are in the slices.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(indices.as_ptr().cast::<i8>().wrapping_add(at));
-                _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().wrapping_add(at));
-            }
+        for at in (0..indices.len().min(MOST)).step_by(16) {
+            prefetch(indices, at);
+            prefetch(values, at);
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (a, pick, i, count, MOST);
 }
 
 /// The first C of P sums.
@@ -119,18 +142,7 @@ fn write_sums<const C: usize, const P: usize>(out: &mut [f32], at: usize, sums: 
     chunk_mut::<C>(out, at).copy_from_slice(&sums[..C]);
 }
 
-/// Where the sum of a sparse row is: what is left of the row, and which row of the result it will be.
-#[derive(Clone, Copy)]
-struct Lane<'a> {
-    indices: &'a [i32],
-    values: &'a [f32],
-    to: usize,
-}
-
-/// Sparse rows summed side by side.
-const LANES: usize = 4;
-
-/// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in storage order.
+/// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
 ///
 /// Cost: `2·width` flops and one row of `M` (`4·width` bytes) per entry; bound by that gather.
 #[inline(always)]
@@ -147,25 +159,24 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    // A width known to the compiler makes the address of a row a shift.
-    match (C <= 16, width == C) {
-        (true, true) => sparse_times_in_lanes::<A, C, P>(a, pick, m, C, out, 0),
-        (true, false) => sparse_times_in_lanes::<A, C, P>(a, pick, m, width, out, j),
-        (false, _) => sparse_times_by_rows::<A, C, P>(a, pick, m, width, out, j),
+    assert!(j + C <= width);
+    if m.len() < width {
+        // No row to take; then there is no entry either.
+        out.fill(0.0);
+        return;
+    }
+    // Several sums for the entries of a row in turn: an addition waits for the one before it in its own sum only. A width
+    // known to the compiler makes the address of a row a shift.
+    match (A::SUMS / P, width == C) {
+        (4.., true) => sparse_times_strided::<A, C, P, 4>(a, pick, m, C, out, 0),
+        (4.., false) => sparse_times_strided::<A, C, P, 4>(a, pick, m, width, out, j),
+        (2.., _) => sparse_times_strided::<A, C, P, 2>(a, pick, m, width, out, j),
+        _ => sparse_times_strided::<A, C, P, 1>(a, pick, m, width, out, j),
     }
 }
 
-/// The entries of row `r`, whose indices are all below `height`.
 #[inline(always)]
-fn checked_row(a: Sparse<'_>, r: usize, height: usize) -> (&[i32], &[f32]) {
-    let (indices, values) = a.row(r);
-    assert!(indices.len() == values.len() && all_below(indices, height));
-    (indices, values)
-}
-
-/// Wide chunks: the sums of one row are enough independent ones to keep the processor busy.
-#[inline(always)]
-fn sparse_times_by_rows<A: Arithmetic, const C: usize, const P: usize>(
+fn sparse_times_strided<A: Arithmetic, const C: usize, const P: usize, const U: usize>(
     a: Sparse<'_>,
     pick: Pick<'_>,
     m: &[f32],
@@ -173,112 +184,41 @@ fn sparse_times_by_rows<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    assert!(j + C <= width);
-    for i in 0..out.len() / width {
-        let (indices, values) = checked_row(a, pick.at(i), m.len() / width);
-        // SAFETY: the indices are rows of M, and j + C ≤ width.
-        let sum = unsafe { sum_row::<A, C, P>(indices, values, m, width, j, [0f32; P]) };
-        write_sums::<C, P>(out, i * width + j, &sum);
-    }
-}
-
-/// Narrow chunks: an addition to one sum waits for the one before, so several rows are summed side by side. When one is
-/// done, the next one takes its lane. Each sum still has its own order.
-#[inline(always)]
-fn sparse_times_in_lanes<A: Arithmetic, const C: usize, const P: usize>(
-    a: Sparse<'_>,
-    pick: Pick<'_>,
-    m: &[f32],
-    width: usize,
-    out: &mut [f32],
-    j: usize,
-) {
-    assert!(j + C <= width);
     let (height, count) = (m.len() / width, out.len() / width);
-    let mut next = 0;
-    let mut lanes = [Lane { indices: &[], values: &[], to: usize::MAX }; LANES];
-    let mut sums = [[0f32; P]; LANES];
-    'rows: loop {
-        for r in 0..LANES {
-            while lanes[r].indices.is_empty() {
-                if lanes[r].to < count {
-                    write_sums::<C, P>(out, lanes[r].to * width + j, &sums[r]);
-                }
-                sums[r] = [0f32; P];
-                lanes[r].to = usize::MAX;
-                if next == count {
-                    break 'rows;
-                }
-                let (indices, values) = checked_row(a, pick.at(next), height);
-                lanes[r] = Lane { indices, values, to: next };
-                prefetch_row(a, pick, next + LANES, count);
-                next += 1;
+    (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
+    for i in 0..count {
+        prefetch_row(a, pick, i + AHEAD, count);
+        let (indices, values) = a.row(pick.at(i));
+        let mut sums = [[0f32; P]; U];
+        let (turns, rest) = indices.as_chunks::<U>();
+        let (value_turns, value_rest) = values.as_chunks::<U>();
+        for (k, v) in turns.iter().zip(value_turns) {
+            for u in 0..U {
+                // SAFETY: the caller has checked that M has a row, and that j + C ≤ width.
+                let x = unsafe { load::<C, P>(m, row_start(k[u], height, width) + j) };
+                A::madd_row(v[u], &x, &mut sums[u]);
             }
         }
-        let mut together = usize::MAX;
-        for r in 0..LANES {
-            together = together.min(lanes[r].indices.len());
-        }
-        for e in 0..together {
-            for r in 0..LANES {
-                // SAFETY: no lane is shorter; `checked_row` has checked the index, and j + C ≤ width.
-                unsafe {
-                    let k = *lanes[r].indices.get_unchecked(e) as usize;
-                    let v = *lanes[r].values.get_unchecked(e);
-                    let x = load::<C, P>(m, k * width + j);
-                    A::madd_row(v, &x, &mut sums[r]);
-                }
-            }
-        }
-        for r in 0..LANES {
-            lanes[r].indices = &lanes[r].indices[together..];
-            lanes[r].values = &lanes[r].values[together..];
-        }
-    }
-    for r in 0..LANES {
-        if lanes[r].to < count {
+        for (&k, &v) in rest.iter().zip(value_rest) {
             // SAFETY: as above.
-            let sum = unsafe { sum_row::<A, C, P>(lanes[r].indices, lanes[r].values, m, width, j, sums[r]) };
-            write_sums::<C, P>(out, lanes[r].to * width + j, &sum);
+            let x = unsafe { load::<C, P>(m, row_start(k, height, width) + j) };
+            A::madd_row(v, &x, &mut sums[0]);
         }
+        for u in 1..U {
+            for c in 0..P {
+                sums[0][c] += sums[u][c];
+            }
+        }
+        write_sums::<C, P>(out, i * width + j, &sums[0]);
     }
 }
 
-/// `sum + Σ_e values[e]·M[indices[e], j .. j + C]`.
-///
-/// # Safety
-/// Every index must be a row of `m`, and `j + C` not beyond its columns.
-#[inline(always)]
-unsafe fn sum_row<A: Arithmetic, const C: usize, const P: usize>(
-    indices: &[i32],
-    values: &[f32],
-    m: &[f32],
-    width: usize,
-    j: usize,
-    mut sum: [f32; P],
-) -> [f32; P] {
-    for (&k, &v) in indices.iter().zip(values) {
-        // SAFETY: the caller's promise.
-        let x = unsafe { load::<C, P>(m, k as usize * width + j) };
-        A::madd_row(v, &x, &mut sum);
-    }
-    sum
-}
-
-/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row. The rows
-/// of `M` are `stride` apart: `width`, or [`padded`], and then what stands between them is lost.
+/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row.
 ///
 /// Cost: as for [`sparse_times`], with each row of `M` written as well as read.
 #[inline(always)]
-pub fn sparse_transposed_times<A: Arithmetic>(
-    a: Sparse<'_>,
-    pick: Pick<'_>,
-    g: &[f32],
-    width: usize,
-    stride: usize,
-    m: &mut [f32],
-) {
-    by_chunks!(width, sparse_transposed_times_chunk::<A>, a, pick, g, width, stride, m)
+pub fn sparse_transposed_times<A: Arithmetic>(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
+    by_chunks!(width, sparse_transposed_times_chunk::<A>, a, pick, g, width, m)
 }
 
 #[inline(always)]
@@ -287,15 +227,12 @@ fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
-    stride: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    match (width == C, stride == width) {
-        (true, true) => sparse_transposed_times_strided::<A, C, C>(a, pick, g, C, C, m, 0),
-        (true, false) => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, P, m, 0),
-        (false, true) => sparse_transposed_times_strided::<A, C, C>(a, pick, g, width, width, m, j),
-        (false, false) => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, stride, m, j),
+    match width == C {
+        true => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, 0),
+        false => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, m, j),
     }
 }
 
@@ -305,27 +242,33 @@ fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
-    stride: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    assert!(j + P <= stride);
-    let (height, count) = (m.len() / stride, g.len() / width);
+    assert!(j + C <= width);
+    let (height, count) = (m.len() / width, g.len() / width);
+    if height == 0 {
+        return; // no row to add to; then there is no entry either
+    }
+    (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
     for i in 0..count {
-        let (indices, values) = checked_row(a, pick.at(i), height);
-        prefetch_row(a, pick, i + 2, count);
-        let mut row = [0f32; P];
-        row[..C].copy_from_slice(chunk::<C>(g, i * width + j));
+        prefetch_row(a, pick, i + AHEAD, count);
+        let (indices, values) = a.row(pick.at(i));
+        let row = zero_padded::<C, P>(g, i * width + j);
         for (&k, &v) in indices.iter().zip(values) {
-            // SAFETY: k is below the height, and j + P ≤ stride is asserted.
-            let x = unsafe { &mut *m.as_mut_ptr().add(k as usize * stride + j).cast::<[f32; P]>() };
-            A::madd_row(v, &row, x);
+            let at = row_start(k, height, width) + j;
+            // SAFETY: the row is in M, and j + C ≤ width. The zeros leave what stands behind the columns as it is.
+            unsafe {
+                let mut x = load::<C, P>(m, at);
+                A::madd_row(v, &row, &mut x);
+                store::<C, P>(m, at, &x);
+            }
         }
     }
 }
 
-/// Rows of a dense product that are brought into the second-level cache while the rows before them are at work.
-const AHEAD: usize = 8;
+/// Rows this short come in by themselves: one follows the other closely enough.
+const FEW_COLUMNS: usize = 64;
 
 /// Asks for dense rows before they are needed, as [`prefetch_row`] does for a sparse one.
 #[inline(always)]
@@ -386,7 +329,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     let count = out.len() / width;
     let mut i = from;
     while i + R <= count {
-        if depth > 64 {
+        if depth > FEW_COLUMNS {
             prefetch_dense(b, depth, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
         }
         let mut rows: [&[f32]; R] = [&[]; R];
@@ -409,8 +352,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     i
 }
 
-/// `M[k, :] += B[pick[i], k]·G[i, :]` for all `k`, `i` ascending: `M += Bᵀ·G`, the rows of `M` `stride` apart as for
-/// [`sparse_transposed_times`].
+/// `M[k, :] += B[pick[i], k]·G[i, :]` for all `k`, `i` ascending: `M += Bᵀ·G`.
 ///
 /// Cost: as for [`dense_times`].
 #[inline(always)]
@@ -420,11 +362,13 @@ pub fn dense_transposed_times<A: Arithmetic>(
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
-    stride: usize,
     m: &mut [f32],
 ) {
-    by_chunks!(width, dense_transposed_times_chunk::<A>, b, depth, pick, g, width, stride, m)
+    by_chunks!(width, dense_transposed_times_chunk::<A>, b, depth, pick, g, width, m)
 }
+
+/// Rows of B that stay in the second-level cache while all columns are worked.
+const GROUP: usize = 64;
 
 #[inline(always)]
 fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
@@ -433,40 +377,19 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
-    stride: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    match stride == width {
-        true => dense_transposed_times_strided::<A, C, C>(b, depth, pick, g, width, width, m, j),
-        false => dense_transposed_times_strided::<A, C, P>(b, depth, pick, g, width, stride, m, j),
-    }
-}
-
-/// Rows of B that stay in the second-level cache while all columns are worked.
-const GROUP: usize = 64;
-
-#[inline(always)]
-fn dense_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize>(
-    b: &[f32],
-    depth: usize,
-    pick: Pick<'_>,
-    g: &[f32],
-    width: usize,
-    stride: usize,
-    m: &mut [f32],
-    j: usize,
-) {
-    assert!(j + P <= stride && depth * stride <= m.len());
+    assert!(j + C <= width && depth * width <= m.len());
     let count = g.len() / width;
+    let mut starts = [0usize; GROUP];
+    let mut group = [[0f32; P]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let end = (start + GROUP).min(count);
-        let mut starts = [0usize; GROUP];
-        let mut group = [[0f32; P]; GROUP];
         for i in start..end {
             starts[i - start] = pick.at(i) * depth;
             assert!(starts[i - start] + depth <= b.len());
-            group[i - start][..C].copy_from_slice(chunk::<C>(g, i * width + j));
+            group[i - start] = zero_padded::<C, P>(g, i * width + j);
         }
         let (starts, group) = (&starts[..end - start], &group[..end - start]);
         // As many rows of M at once as the registers hold sums: they are read and written once a group. The next group's
@@ -477,35 +400,40 @@ fn dense_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize>
                 (16.., 16..) => 16,
                 (8.., 8..) => 8,
                 (_, 4..) => 4,
+                (_, 2..) => 2,
                 _ => 1,
             };
             match block {
-                16 => dense_transposed_block::<A, P, 16>(b, starts, group, k, stride, m, j),
-                8 => dense_transposed_block::<A, P, 8>(b, starts, group, k, stride, m, j),
-                4 => dense_transposed_block::<A, P, 4>(b, starts, group, k, stride, m, j),
-                _ => dense_transposed_block::<A, P, 1>(b, starts, group, k, stride, m, j),
+                16 => dense_transposed_block::<A, C, P, 16>(b, starts, group, k, width, m, j),
+                8 => dense_transposed_block::<A, C, P, 8>(b, starts, group, k, width, m, j),
+                4 => dense_transposed_block::<A, C, P, 4>(b, starts, group, k, width, m, j),
+                2 => dense_transposed_block::<A, C, P, 2>(b, starts, group, k, width, m, j),
+                _ => dense_transposed_block::<A, C, P, 1>(b, starts, group, k, width, m, j),
             }
-            let (from, to) = (end + GROUP * k / depth, end + GROUP * (k + block) / depth);
-            prefetch_dense(b, depth, pick, from.min(count)..to.min(count));
+            if depth > FEW_COLUMNS {
+                let (from, to) = (end + GROUP * k / depth, end + GROUP * (k + block) / depth);
+                prefetch_dense(b, depth, pick, from.min(count)..to.min(count));
+            }
             k += block;
         }
     }
 }
 
-/// `M[k .. k + K, j .. j + P]` gets the products of a group of rows.
+/// `M[k .. k + K, j .. j + C]` gets the products of a group of rows.
 #[inline(always)]
-fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize>(
+fn dense_transposed_block<A: Arithmetic, const C: usize, const P: usize, const K: usize>(
     b: &[f32],
     starts: &[usize],
     group: &[[f32; P]],
     k: usize,
-    stride: usize,
+    width: usize,
     m: &mut [f32],
     j: usize,
 ) {
     let mut sums = [[0f32; P]; K];
     for q in 0..K {
-        sums[q] = *chunk::<P>(m, (k + q) * stride + j);
+        // SAFETY: the caller has checked that M has the rows k .. k + K, and that j + C ≤ width.
+        sums[q] = unsafe { load::<C, P>(m, (k + q) * width + j) };
     }
     for (&start, g) in starts.iter().zip(group) {
         // SAFETY: the row begins at `start`, lies in `b`, and has the columns k .. k + K; the caller has checked it.
@@ -515,7 +443,8 @@ fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize>(
         }
     }
     for q in 0..K {
-        *chunk_mut::<P>(m, (k + q) * stride + j) = sums[q];
+        // SAFETY: as above. What is written behind a row's columns is what was there, and the next row comes after.
+        unsafe { store::<C, P>(m, (k + q) * width + j, &sums[q]) };
     }
 }
 
@@ -568,87 +497,107 @@ pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64])
 #[inline(always)]
 pub fn cross_entropy<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
     match width {
-        1 => cross_entropy_narrow::<A, 1, 1>(z, labels, pick, share),
-        2 => cross_entropy_narrow::<A, 2, 2>(z, labels, pick, share),
-        3 => cross_entropy_narrow::<A, 3, 4>(z, labels, pick, share),
-        4 => cross_entropy_narrow::<A, 4, 4>(z, labels, pick, share),
-        5 => cross_entropy_narrow::<A, 5, 8>(z, labels, pick, share),
-        6 => cross_entropy_narrow::<A, 6, 8>(z, labels, pick, share),
-        7 => cross_entropy_narrow::<A, 7, 8>(z, labels, pick, share),
-        8 => cross_entropy_narrow::<A, 8, 8>(z, labels, pick, share),
+        1 => cross_entropy_narrow::<A, 1>(z, labels, pick, share),
+        2 => cross_entropy_narrow::<A, 2>(z, labels, pick, share),
+        3 => cross_entropy_narrow::<A, 3>(z, labels, pick, share),
+        4 => cross_entropy_narrow::<A, 4>(z, labels, pick, share),
+        5 => cross_entropy_narrow::<A, 5>(z, labels, pick, share),
+        6 => cross_entropy_narrow::<A, 6>(z, labels, pick, share),
+        7 => cross_entropy_narrow::<A, 7>(z, labels, pick, share),
+        8 => cross_entropy_narrow::<A, 8>(z, labels, pick, share),
         _ => cross_entropy_wide::<A>(z, width, labels, pick, share),
     }
 }
 
-/// A sum of logarithms, `Σ log(1 + x_i)` for `x_i ≥ 0`, taken as the logarithm of a product. The product is kept
-/// less 1, so that small `x_i` keep their digits.
+/// Rows whose softmax is computed at once.
+const BESIDE: usize = 16;
+
+/// A sum of logarithms, `Σ log(1 + x_i)` for `x_i ≥ 0`, taken as the logarithm of a product. The product is kept less 1, so
+/// that small `x_i` keep their digits; and there are several, each of which waits for itself alone.
 struct LogSum {
     logs: f64,
-    product_less_one: f64,
+    products_less_one: [f64; 4],
 }
 
 impl LogSum {
+    const NONE: LogSum = LogSum { logs: 0.0, products_less_one: [0.0; 4] };
+
     #[inline(always)]
-    fn add(&mut self, x: f64) {
-        self.product_less_one += x + self.product_less_one * x;
-        if self.product_less_one > 1e200 {
-            self.flush();
+    fn add(&mut self, x: f64, i: usize) {
+        let product = &mut self.products_less_one[i % 4];
+        *product += x + *product * x;
+        if *product > 1e200 {
+            self.logs += product.ln_1p();
+            *product = 0.0;
         }
     }
 
     #[inline(always)]
-    fn flush(&mut self) {
-        self.logs += self.product_less_one.ln_1p();
-        self.product_less_one = 0.0;
+    fn total(self) -> f64 {
+        self.products_less_one.iter().fold(self.logs, |sum, product| sum + product.ln_1p())
     }
 }
 
+/// Few classes: a vector per class, with a lane for each of [`BESIDE`] rows.
 #[inline(always)]
-fn cross_entropy_narrow<A: Arithmetic, const C: usize, const P: usize>(
+fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
     z: &mut [f32],
     labels: &[i32],
     pick: Pick<'_>,
     share: f32,
 ) -> f64 {
-    let mut sum = LogSum { logs: 0.0, product_less_one: 0.0 };
+    let mut sum = LogSum::NONE;
     let mut linear = 0.0;
-    for i in 0..z.len() / C {
-        let row = chunk_mut::<C>(z, i * C);
-        let y = labels[pick.at(i)] as usize;
-        let (mut at, mut max) = (0, row[0]);
-        for j in 1..C {
-            let larger = row[j] > max;
-            at = if larger { j } else { at };
-            max = if larger { row[j] } else { max };
+    for (block, rows) in z.chunks_mut(BESIDE * C).enumerate() {
+        let count = rows.len() / C;
+        let (mut e, mut y) = ([[0f32; BESIDE]; C], [0i32; BESIDE]);
+        for i in 0..count {
+            y[i] = labels[pick.at(block * BESIDE + i)];
+            for j in 0..C {
+                e[j][i] = rows[i * C + j];
+            }
         }
-        let mut e = [0f32; P];
-        e[..C].copy_from_slice(row);
-        for j in 0..P {
-            e[j] = exp::<A>(e[j] - max);
+        let (mut max, mut at, mut logit) = (e[0], [0i32; BESIDE], e[0]);
+        for j in 1..C {
+            for i in 0..BESIDE {
+                let larger = e[j][i] > max[i];
+                at[i] = if larger { j as i32 } else { at[i] };
+                max[i] = if larger { e[j][i] } else { max[i] };
+                logit[i] = if y[i] == j as i32 { e[j][i] } else { logit[i] };
+            }
         }
         // The largest entry's own 1 stays out of the sum and is put back by the logarithm of 1 + x, so that the loss of a
         // row whose label is all but certain keeps its digits.
-        let mut rest = 0.0;
+        let (mut rest, mut one, mut others) = ([0f32; BESIDE], [0f32; BESIDE], [0f32; BESIDE]);
         for j in 0..C {
-            rest += if j == at { 0.0 } else { e[j] };
+            for i in 0..BESIDE {
+                e[j][i] = exp::<A>(e[j][i] - max[i]);
+                let largest = at[i] == j as i32;
+                rest[i] += if largest { 0.0 } else { e[j][i] };
+                one[i] += if largest { e[j][i] } else { 0.0 };
+                others[i] += if y[i] == j as i32 { 0.0 } else { e[j][i] };
+            }
         }
-        let total = e[at] + rest;
-        let others = if y == at { rest } else { total - e[y] };
-        let scale = share / total;
-        linear += f64::from(max) - f64::from(row[y]) + f64::from(e[at] - 1.0);
-        sum.add(f64::from(rest));
-        for j in 0..C {
-            row[j] = e[j] * scale;
+        for i in 0..BESIDE {
+            let scale = share / (one[i] + rest[i]);
+            for j in 0..C {
+                e[j][i] = scale * if y[i] == j as i32 { -others[i] } else { e[j][i] };
+            }
         }
-        row[y] = -others * scale;
+        for i in 0..count {
+            linear += f64::from(max[i]) - f64::from(logit[i]) + f64::from(one[i] - 1.0);
+            sum.add(f64::from(rest[i]), i);
+            for j in 0..C {
+                rows[i * C + j] = e[j][i];
+            }
+        }
     }
-    sum.flush();
-    sum.logs + linear
+    sum.total() + linear
 }
 
 #[inline(always)]
 fn cross_entropy_wide<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
-    let mut sum = LogSum { logs: 0.0, product_less_one: 0.0 };
+    let mut sum = LogSum::NONE;
     let mut linear = 0.0;
     for (i, row) in z.chunks_exact_mut(width).enumerate() {
         let y = labels[pick.at(i)] as usize;
@@ -666,7 +615,7 @@ fn cross_entropy_wide<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32]
             rest += if j == at { 0.0 } else { row[j] };
         }
         linear += f64::from(row[at] - 1.0);
-        sum.add(f64::from(rest));
+        sum.add(f64::from(rest), i);
         let total = row[at] + rest;
         let others = if y == at { rest } else { total - row[y] };
         let scale = share / total;
@@ -675,8 +624,7 @@ fn cross_entropy_wide<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32]
         }
         row[y] = -others * scale;
     }
-    sum.flush();
-    sum.logs + linear
+    sum.total() + linear
 }
 
 /// The largest magnitude; NaN if there is one.

@@ -11,9 +11,9 @@ macro_rules! kernels {
     ($with:ident, $($rest:tt)*) => {
         $with! { $($rest)* =>
             sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
-            sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, stride: usize, m: &mut [f32]);
+            sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
-            dense_transposed_times(b: &[f32], depth: usize, pick: Pick<'_>, g: &[f32], width: usize, stride: usize, m: &mut [f32]);
+            dense_transposed_times(b: &[f32], depth: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
             largest(values: &[f32]) -> f32;
@@ -79,24 +79,14 @@ impl Table {
         }
     }
 
-    /// `M += Rᵀ·G` for the picked rows `R`, as many as `G` has. The rows of `M` are `stride` apart: `width`, or
-    /// [`super::padded`] of it, which is faster and loses what stands between the rows.
-    pub fn transposed_times(
-        &self,
-        rows: Rows<'_>,
-        pick: Pick<'_>,
-        g: &[f32],
-        width: usize,
-        stride: usize,
-        m: &mut [f32],
-    ) {
+    /// `M += Rᵀ·G` for the picked rows `R`, as many as `G` has.
+    pub fn transposed_times(&self, rows: Rows<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
         assert_eq!(g.len() % width, 0);
-        assert!(stride == width || stride == super::padded(width));
         match rows {
-            Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, stride, m),
+            Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, m),
             Rows::Dense { data, width: depth } => {
-                assert_eq!(m.len(), depth * stride);
-                (self.dense_transposed_times)(data, depth, pick, g, width, stride, m);
+                assert_eq!(m.len(), depth * width);
+                (self.dense_transposed_times)(data, depth, pick, g, width, m);
             }
         }
     }

@@ -1,9 +1,9 @@
 //! The hot loops, on plain slices: sparse and dense rows times a dense matrix, the transposed product, row softmax.
 //!
 //! One source ([`generic`]) is compiled once per instruction set into a [`Table`]; [`table`] picks the best one the
-//! processor has. Every sum runs in storage order with one accumulator per output, so a result depends neither on
-//! the number of threads nor on whether a row is kept sparse or dense. This module knows nothing of graphs, and
-//! depends on nothing but [`crate::error`].
+//! processor has. The order of every sum is decided by its own terms, so a row of a product has the same bits in
+//! whatever company and on however many threads it is computed. This module knows nothing of graphs, and depends on
+//! nothing but [`crate::error`].
 
 mod arithmetic;
 mod generic;
@@ -11,7 +11,7 @@ mod isa;
 pub mod parts;
 mod threads;
 
-pub use generic::{Adam, padded};
+pub use generic::{Adam, prefetch};
 pub use isa::{Table, available, table};
 pub use threads::Threads;
 

@@ -1,7 +1,6 @@
 //! How a sum over rows is cut into parts: by the number of rows and of sums alone, so that no number of threads changes
 //! a bit.
 
-use super::padded;
 use crate::error::{Result, try_resize};
 use std::ops::Range;
 
@@ -24,46 +23,34 @@ pub fn range(i: usize, parts: usize, count: usize) -> Range<usize> {
     (i * length).min(count)..((i + 1) * length).min(count)
 }
 
-/// `m ← Σ_rows` for `m` of `width` columns: each part by `add(rows, stride, partial sum)` into zeros whose rows are
-/// `stride` apart, then the parts in their order.
+/// `m ← Σ_rows`: each part by `add(rows, partial sum)` into zeros, then the parts in their order.
 pub fn sum(
     count: usize,
-    width: usize,
     m: &mut [f32],
     scratch: &mut Vec<f32>,
-    mut add: impl FnMut(Range<usize>, usize, &mut [f32]) -> Result<()>,
+    mut add: impl FnMut(Range<usize>, &mut [f32]) -> Result<()>,
 ) -> Result<()> {
-    let (parts, stride) = (number(count, m.len()), padded(width));
-    if parts == 1 && stride == width {
+    let parts = number(count, m.len());
+    if parts == 1 {
         m.fill(0.0);
-        return add(0..count, stride, m);
+        return add(0..count, m);
     }
-    let len = m.len() / width * stride;
-    try_resize(scratch, parts * len)?;
+    try_resize(scratch, parts * m.len())?;
     scratch.fill(0.0);
-    for (i, partial) in scratch.chunks_exact_mut(len).enumerate() {
-        add(range(i, parts, count), stride, partial)?;
+    for (i, partial) in scratch.chunks_exact_mut(m.len()).enumerate() {
+        add(range(i, parts, count), partial)?;
     }
-    total(m, width, scratch);
+    total(m, scratch);
     Ok(())
 }
 
 /// Adds up the partial sums in their order.
-pub fn total(m: &mut [f32], width: usize, partial_sums: &[f32]) {
-    let stride = padded(width);
-    let len = m.len() / width * stride;
-    for (i, partial) in partial_sums.chunks_exact(len).enumerate() {
-        match (i, stride == width) {
-            (0, true) => m.copy_from_slice(partial),
-            (_, true) => m.iter_mut().zip(partial).for_each(|(m, s)| *m += s),
-            (0, false) => rows(m, width, partial, stride, |m, s| *m = s),
-            (_, false) => rows(m, width, partial, stride, |m, s| *m += s),
-        }
+pub fn total(m: &mut [f32], partial_sums: &[f32]) {
+    let mut partial_sums = partial_sums.chunks_exact(m.len());
+    if let Some(first) = partial_sums.next() {
+        m.copy_from_slice(first);
     }
-}
-
-fn rows(m: &mut [f32], width: usize, partial: &[f32], stride: usize, take: impl Fn(&mut f32, f32)) {
-    for (m, s) in m.chunks_exact_mut(width).zip(partial.chunks_exact(stride)) {
-        m.iter_mut().zip(s).for_each(|(m, &s)| take(m, s));
+    for partial in partial_sums {
+        m.iter_mut().zip(partial).for_each(|(m, s)| *m += s);
     }
 }

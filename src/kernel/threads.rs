@@ -1,6 +1,6 @@
 //! A private pool of threads, and the two ways work is shared among them without changing a bit of the result.
 
-use super::{Pick, Rows, padded, parts, table};
+use super::{Pick, Rows, parts, table};
 use crate::error::{Error, Result, try_resize};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -74,26 +74,24 @@ impl Threads {
         scratch: &mut Vec<f32>,
     ) -> Result<()> {
         let count = g.len() / width;
-        let add = |range: Range<usize>, stride: usize, sum: &mut [f32]| {
+        let add = |range: Range<usize>, sum: &mut [f32]| {
             let g = &g[range.start * width..range.end * width];
-            table().transposed_times(rows, pick.skip(range.start), g, width, stride, sum);
+            table().transposed_times(rows, pick.skip(range.start), g, width, sum);
         };
         let number = parts::number(count, m.len());
         match self.pool_for(if number == 1 { 0 } else { SERIAL_FLOPS }) {
-            None => parts::sum(count, width, m, scratch, |range, stride, sum| {
-                add(range, stride, sum);
+            None => parts::sum(count, m, scratch, |range, sum| {
+                add(range, sum);
                 Ok(())
             }),
             Some(pool) => {
-                let stride = padded(width);
-                let len = m.len() / width * stride;
-                try_resize(scratch, number * len)?;
+                try_resize(scratch, number * m.len())?;
                 scratch.fill(0.0);
                 pool.install(|| {
-                    let sums = scratch.par_chunks_exact_mut(len).enumerate();
-                    sums.for_each(|(i, sum)| add(parts::range(i, number, count), stride, sum));
+                    let sums = scratch.par_chunks_exact_mut(m.len()).enumerate();
+                    sums.for_each(|(i, sum)| add(parts::range(i, number, count), sum));
                 });
-                parts::total(m, width, scratch);
+                parts::total(m, scratch);
                 Ok(())
             }
         }

@@ -66,12 +66,12 @@ impl Input {
             return threads.transposed_times(product.rows(), pick, g, width, m, scratch);
         }
         // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding.
-        parts::sum(g.len() / width, width, m, scratch, |range, stride, sum| {
+        parts::sum(g.len() / width, m, scratch, |range, sum| {
             for start in range.clone().step_by(CHUNK) {
                 let end = (start + CHUNK).min(range.end);
                 let rows = self.chunk(graph, pick.skip(start), end - start)?;
                 let g = &g[start * width..end * width];
-                table().transposed_times(rows, Pick::From(0), g, width, stride, sum);
+                table().transposed_times(rows, Pick::From(0), g, width, sum);
             }
             Ok(())
         })
@@ -86,6 +86,6 @@ impl Input {
                 &self.nodes
             }
         };
-        self.aggregator.rows(graph.operator(), graph.features()?, nodes)
+        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, nodes)
     }
 }

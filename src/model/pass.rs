@@ -2,13 +2,14 @@
 //!
 //! A layer computes Z = Op·In·W. Layer 0 with an exact input reads rows of ÂX, which is Op·In already. Elsewhere the
 //! narrower side is taken through the sparse product: (Op·(In·W)) if fan_out ≤ fan_in, else ((Op·In)·W). The choice
-//! looks at the widths alone, so that a node's output has the same bits in whatever company it is computed.
+//! looks at the widths alone, so that a node's output has the same bits in whatever company it is computed. Only a
+//! gradient over so many nodes that Â(XW) costs less than (ÂX)W takes that way instead.
 
 use super::Model;
 use super::input::Input;
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
-use crate::kernel::{Pick, Rows, Threads, table};
+use crate::kernel::{Pick, Rows, Sparse, Threads, table};
 use crate::sample::{Chain, Sampler};
 
 /// Everything a pass needs beside the model and the graph.
@@ -19,6 +20,8 @@ pub struct Workspace {
     /// Scratch of cutting the chain.
     pub sampler: Sampler,
     input: Input,
+    /// Whether an exact input layer is Â(XW) in the pass at work.
+    features_first: bool,
     layers: Vec<Buffers>,
     log_sums: Vec<f64>,
     losses: Vec<f64>,
@@ -27,7 +30,10 @@ pub struct Workspace {
     next_delta: Vec<f32>,
     middle_delta: Vec<f32>,
     transposed_weights: Vec<f32>,
-    transposed: Transposed,
+    /// Transposed blocks, by layer.
+    transposed: Vec<Transposed>,
+    /// The gradient by the output of the input layer with a row for every node.
+    spread_delta: Vec<f32>,
     partial_sums: Vec<f32>,
     gradient: Vec<f32>,
 }
@@ -47,6 +53,8 @@ struct Buffers {
 enum Order {
     /// Rows of ÂX times W.
     Aggregated,
+    /// Rows of Â times XW of all nodes.
+    FeaturesFirst,
     /// Op·(In·W).
     TransformFirst,
     /// (Op·In)·W.
@@ -70,8 +78,9 @@ impl Workspace {
     pub fn forward(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
         if self.layers.len() < model.num_layers() {
             self.layers.resize_with(model.num_layers(), Buffers::default);
+            self.transposed.resize_with(model.num_layers(), Transposed::default);
         }
-        if self.chain.exact_input() {
+        if self.chain.exact_input() && !self.features_first {
             self.input.prepare(graph, keep)?;
         }
         for l in 0..=last {
@@ -80,9 +89,14 @@ impl Workspace {
             let Buffers { output, middle, gathered } = &mut here[0];
             try_resize(output, above * width)?;
             let (chain, w) = (&self.chain, model.weights(l));
-            match order(model, chain, l) {
+            match order(model, chain, self.features_first, l) {
                 Order::Aggregated => {
                     self.input.times(graph, chain, threads, (w, width), output)?;
+                }
+                Order::FeaturesFirst => {
+                    try_resize(middle, graph.num_nodes() * width)?;
+                    threads.times(graph.features()?.rows(), Pick::From(0), w, width, middle);
+                    threads.times(Rows::Sparse(graph.operator()), chain.pick_above(0), middle, width, output);
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
@@ -135,15 +149,29 @@ impl Workspace {
         Ok(logits)
     }
 
-    /// Loss and gradient of the chain's top nodes: mean cross-entropy + λ/2 ‖W‖².
+    /// Loss and gradient of the chain's top nodes: mean cross-entropy + λ/2 ‖W‖². The loss is checked to be finite.
     pub fn loss_and_gradient(
         &mut self,
         model: &Model,
         graph: &Graph,
         threads: &Threads,
         labels: &[i32],
-    ) -> Result<(f64, &[f32])> {
-        self.forward(model, graph, threads, model.num_layers() - 1, true)?;
+    ) -> Result<f64> {
+        self.features_first = self.chain.exact_input() && features_first(graph, self.chain.nodes_above(0))?;
+        let passed = self.forward(model, graph, threads, model.num_layers() - 1, true);
+        let passed = passed.and_then(|()| self.gradient_after_forward(model, graph, threads, labels));
+        self.features_first = false;
+        self.release();
+        passed
+    }
+
+    fn gradient_after_forward(
+        &mut self,
+        model: &Model,
+        graph: &Graph,
+        threads: &Threads,
+        labels: &[i32],
+    ) -> Result<f64> {
         let classes = model.widths[model.num_layers()];
         let (kept, missed) = (self.chain.top().len(), self.chain.missed());
         let batch_size = (kept + missed) as f64;
@@ -164,11 +192,15 @@ impl Workspace {
         if lambda > 0.0 {
             self.gradient.iter_mut().zip(&model.parameters).for_each(|(g, w)| *g += lambda * w);
         }
-        self.release();
-        if !loss.is_finite() || !table().largest(&self.gradient).is_finite() {
-            return Err(Error::Diverged(format!("the loss is {loss} and not every entry of the gradient is finite")));
+        match loss.is_finite() {
+            true => Ok(loss),
+            false => Err(Error::Diverged(format!("the loss is {loss}"))),
         }
-        Ok((loss, &self.gradient))
+    }
+
+    /// The gradient by all parameters that [`Workspace::loss_and_gradient`] has computed.
+    pub fn gradient(&self) -> &[f32] {
+        &self.gradient
     }
 
     /// From the gradient by the last layer's output, in `delta`, to the gradient by all parameters.
@@ -179,7 +211,25 @@ impl Workspace {
             let (below, here) = self.layers.split_at(l);
             let (chain, w) = (&self.chain, model.weights(l));
             let gradient = &mut self.gradient[model.range(l)];
-            match order(model, chain, l) {
+            match order(model, chain, self.features_first, l) {
+                Order::FeaturesFirst => {
+                    let (operator, pick) = (Rows::Sparse(graph.operator()), chain.pick_above(0));
+                    try_resize(&mut self.middle_delta, graph.num_nodes() * width)?;
+                    if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
+                        // Most rows of Â, which is its own transpose: all of them, with zeros for the others, can be shared.
+                        try_resize(&mut self.spread_delta, graph.num_nodes() * width)?;
+                        self.spread_delta.fill(0.0);
+                        for (&v, row) in chain.nodes_above(0).iter().zip(self.delta.chunks_exact(width)) {
+                            self.spread_delta[v as usize * width..][..width].copy_from_slice(row);
+                        }
+                        threads.times(operator, Pick::From(0), &self.spread_delta, width, &mut self.middle_delta);
+                    } else {
+                        self.middle_delta.fill(0.0);
+                        table().transposed_times(operator, pick, &self.delta, width, &mut self.middle_delta);
+                    }
+                    let (x, scratch) = (graph.features()?.rows(), &mut self.partial_sums);
+                    threads.transposed_times(x, Pick::From(0), &self.middle_delta, width, gradient, scratch)?;
+                }
                 Order::Aggregated => {
                     let by = (self.delta.as_slice(), width);
                     let scratch = &mut self.partial_sums;
@@ -187,8 +237,9 @@ impl Workspace {
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
-                    let operator = chain.operator(graph, l);
-                    self.transposed.times(operator, threads, (&self.delta, width), count, &mut self.middle_delta)?;
+                    let by = (self.delta.as_slice(), width);
+                    let operator = (chain.operator(graph, l), chain.number_of_cut());
+                    self.transposed[l].times(operator, threads, by, count, &mut self.middle_delta)?;
                     let scratch = &mut self.partial_sums;
                     threads.transposed_times(rows, pick, &self.middle_delta, width, gradient, scratch)?;
                     if l > 0 {
@@ -209,7 +260,8 @@ impl Workspace {
                         threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.middle_delta);
                         let by = (self.middle_delta.as_slice(), fan_in);
                         let count = below[l - 1].output.len() / fan_in;
-                        self.transposed.times(chain.operator(graph, l), threads, by, count, &mut self.next_delta)?;
+                        let operator = (chain.operator(graph, l), chain.number_of_cut());
+                        self.transposed[l].times(operator, threads, by, count, &mut self.next_delta)?;
                     }
                 }
             }
@@ -226,9 +278,31 @@ impl Workspace {
     }
 }
 
-fn order(model: &Model, chain: &Chain, l: usize) -> Order {
+/// Whether rows of Â times XW of all nodes cost less than rows of ÂX times W.
+fn features_first(graph: &Graph, rows: &[i32]) -> Result<bool> {
+    /// What an entry of a dense row costs, against one of a sparse row.
+    const DENSE_COST: f32 = 0.3;
+    let x = graph.features()?;
+    let Matrix::Sparse { csr, .. } = x else {
+        return Ok(false);
+    };
+    let entries = csr.indices.len();
+    if rows.len() * x.width() <= entries {
+        return Ok(false);
+    }
+    let (operator, outlook) = (graph.operator(), graph.outlook()?);
+    let degree = |v: i32| (operator.indptr[v as usize + 1] - operator.indptr[v as usize]) as usize;
+    let aggregated = match outlook.dense() {
+        true => DENSE_COST * (rows.len() * x.width()) as f32,
+        false => rows.iter().map(|&v| outlook.columns(operator, v as usize)).sum(),
+    };
+    Ok(aggregated > (entries + rows.iter().map(|&v| degree(v)).sum::<usize>()) as f32)
+}
+
+fn order(model: &Model, chain: &Chain, features_first: bool, l: usize) -> Order {
     let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
     match l {
+        0 if chain.exact_input() && features_first => Order::FeaturesFirst,
         0 if chain.exact_input() => Order::Aggregated,
         _ if fan_out <= fan_in => Order::TransformFirst,
         _ => Order::AggregateFirst,
@@ -282,20 +356,25 @@ fn transpose(w: &[f32], width: usize, out: &mut Vec<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Products with the transpose of a block. On one thread they scatter; on several the transpose is written out, so
-/// that each output row is one thread's. Both add in the order of the block's rows, so the bits agree.
+/// Products with the transpose of a block. Of a small block they scatter; the transpose of a large one is written out, so
+/// that threads can share it, and kept as long as the chain is the same.
 #[derive(Default)]
 struct Transposed {
     indptr: Vec<i64>,
     indices: Vec<i32>,
     values: Vec<f32>,
+    /// Which cut of the chain it is of.
+    cut: u64,
 }
 
 impl Transposed {
-    /// `out ← Opᵀ·G` with `count` rows.
+    /// Below this many entries writing the transpose out is not worth while.
+    const FEW_ENTRIES: usize = 1 << 13;
+
+    /// `out ← Opᵀ·G` with `count` rows, for the operator of a chain's cut of this number.
     fn times(
         &mut self,
-        operator: Rows<'_>,
+        (operator, cut): (Rows<'_>, u64),
         threads: &Threads,
         (g, width): (&[f32], usize),
         count: usize,
@@ -305,11 +384,22 @@ impl Transposed {
         let Rows::Sparse(block) = operator else {
             return Err(Error::Internal("a dense operator".to_string()));
         };
-        if !threads.shares(2 * block.indices.len() * width) {
+        if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
-            table().transposed_times(operator, Pick::From(0), g, width, width, out);
+            table().transposed_times(operator, Pick::From(0), g, width, out);
             return Ok(());
         }
+        if self.cut != cut {
+            self.cut = 0;
+            self.write_out(block, count)?;
+            self.cut = cut;
+        }
+        let view = Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
+        threads.times(Rows::Sparse(view), Pick::From(0), g, width, out);
+        Ok(())
+    }
+
+    fn write_out(&mut self, block: Sparse<'_>, count: usize) -> Result<()> {
         try_resize(&mut self.indptr, count + 1)?;
         try_resize(&mut self.indices, block.indices.len())?;
         try_resize(&mut self.values, block.indices.len())?;
@@ -329,8 +419,6 @@ impl Transposed {
         }
         self.indptr.copy_within(0..count, 1);
         self.indptr[0] = 0;
-        let view = crate::kernel::Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
-        threads.times(Rows::Sparse(view), Pick::From(0), g, width, out);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
 use crate::kernel::{Rows, Sparse};
+use std::hint::select_unpredictable;
 
 /// From node ids to local ids. As long as the graph, but clearing it costs only what was entered.
 #[derive(Default)]
@@ -48,13 +49,12 @@ pub struct Columns {
     /// The node of each column.
     pub nodes: Vec<i32>,
     /// Where each column's entries end.
-    pub ends: Vec<usize>,
+    ends: Vec<usize>,
     /// The first row that has an entry in the column.
     pub first_rows: Vec<u32>,
-    /// Row of each entry.
-    pub rows: Vec<u32>,
-    /// Value of each entry.
-    pub values: Vec<f32>,
+    /// Row and value of each entry, with room for one more than there are.
+    rows: Vec<u32>,
+    values: Vec<f32>,
 }
 
 impl Columns {
@@ -63,39 +63,44 @@ impl Columns {
         self.nodes.clear();
         self.ends.clear();
         self.first_rows.clear();
-        self.rows.clear();
-        self.values.clear();
         try_reserve_with_slack(&mut self.nodes, entries)?;
         try_reserve_with_slack(&mut self.ends, entries)?;
         try_reserve_with_slack(&mut self.first_rows, entries)?;
-        try_reserve_with_slack(&mut self.rows, entries)?;
-        try_reserve_with_slack(&mut self.values, entries)
+        if self.rows.len() <= entries {
+            try_resize(&mut self.rows, entries + 1)?;
+            try_resize(&mut self.values, entries + 1)?;
+        }
+        Ok(())
     }
 
     /// Adds column `u` of the rows `above`, whose places are in `places`; [`Columns::reserve`] has made room. Takes the
     /// cheaper way: read row u of a symmetric Â, or search for u in each row above.
     pub fn push(&mut self, operator: Sparse<'_>, u: i32, above: &[i32], places: &NodeMap) {
         let (neighbours, weights) = operator.row(u as usize);
-        let start = self.rows.len();
+        let mut end = self.ends.last().copied().unwrap_or(0);
+        let mut first = u32::MAX;
         if neighbours.len() <= 4 * above.len() {
             for (&v, &a) in neighbours.iter().zip(weights) {
-                if let Some(row) = places.get(v) {
-                    self.rows.push(row as u32);
-                    self.values.push(a);
-                }
+                // Written in any case and kept if v is above: few are, here and there, which no branch foresees.
+                let row = places.ids[v as usize].wrapping_sub(1);
+                self.rows[end] = row;
+                self.values[end] = a;
+                end += usize::from(row != u32::MAX);
+                first = first.min(row);
             }
         } else {
             for (row, &v) in above.iter().enumerate() {
                 let (columns, values) = operator.row(v as usize);
                 if let Ok(at) = columns.binary_search(&u) {
-                    self.rows.push(row as u32);
-                    self.values.push(values[at]);
+                    self.rows[end] = row as u32;
+                    self.values[end] = values[at];
+                    end += 1;
+                    first = first.min(row as u32);
                 }
             }
         }
-        let first = self.rows[start..].iter().copied().min().unwrap_or(u32::MAX);
         self.nodes.push(u);
-        self.ends.push(self.rows.len());
+        self.ends.push(end);
         self.first_rows.push(first);
     }
 }
@@ -107,6 +112,8 @@ pub struct Block {
     indices: Vec<i32>,
     values: Vec<f32>,
     nodes: Vec<i32>,
+    /// Scratch of [`Block::keep_marked`].
+    met: Vec<u64>,
 }
 
 impl Block {
@@ -144,52 +151,116 @@ impl Block {
     /// until [`Block::forget`].
     pub fn read(&mut self, operator: Sparse<'_>, above: &[i32], map: &mut NodeMap) -> Result<()> {
         let entries = above.iter().map(|&v| operator.indptr[v as usize + 1] - operator.indptr[v as usize]).sum::<i64>();
-        self.reserve(entries as usize)?;
-        self.indptr.clear();
-        try_reserve_with_slack(&mut self.indptr, above.len() + 1)?;
-        self.indptr.push(0);
-        for &v in above {
+        let entries = entries as usize;
+        try_resize(&mut self.indptr, above.len() + 1)?;
+        try_resize(&mut self.indices, entries)?;
+        try_resize(&mut self.values, entries)?;
+        try_resize(&mut self.nodes, entries + 1)?;
+        self.indptr[0] = 0;
+        let (mut at, mut known) = (0, 0);
+        for (row, &v) in above.iter().enumerate() {
             let (columns, values) = operator.row(v as usize);
-            for &u in columns {
-                let id = map.get(u).unwrap_or_else(|| {
-                    map.insert(u, self.nodes.len());
-                    self.nodes.push(u);
-                    self.nodes.len() - 1
-                });
-                self.indices.push(id as i32);
+            let end = at + columns.len();
+            let entries = self.indices[at..end].iter_mut().zip(&mut self.values[at..end]);
+            for ((index, value), (&u, &a)) in entries.zip(columns.iter().zip(values)) {
+                // The node is written down in any case, and stays if it is new: most are, which no branch foresees.
+                self.nodes[known] = u;
+                let id = &mut map.ids[u as usize];
+                let is_new = *id == 0;
+                known += usize::from(is_new);
+                *id = select_unpredictable(is_new, known as u32, *id);
+                *index = *id as i32 - 1;
+                *value = a;
             }
-            self.values.extend_from_slice(values);
-            self.indptr.push(self.indices.len() as i64);
+            at = end;
+            self.indptr[row + 1] = at as i64;
         }
+        self.nodes.truncate(known);
         Ok(())
     }
 
-    /// Takes over `nodes` as columns and entries given column by column, of which those with scale 0 stay out.
+    /// Reads the rows `above` of Â, but only the columns in `marked`, each times the scale at its local id there. Columns
+    /// get ids of their own in the order in which they are met. `ids` is scratch.
+    pub fn keep_marked(
+        &mut self,
+        operator: Sparse<'_>,
+        above: &[i32],
+        marked: &NodeMap,
+        scale: &[f32],
+        ids: &mut Vec<i32>,
+    ) -> Result<()> {
+        let entries = above.iter().map(|&v| operator.indptr[v as usize + 1] - operator.indptr[v as usize]).sum::<i64>();
+        let entries = entries as usize;
+        try_resize(&mut self.indptr, above.len() + 1)?;
+        try_resize(&mut self.met, entries + 1)?;
+        let (met, indptr, marked) = (&mut self.met[..entries + 1], &mut self.indptr[..], &marked.ids[..]);
+        indptr[0] = 0;
+        let mut count = 0;
+        for (row, &v) in above.iter().enumerate() {
+            let start = operator.indptr[v as usize] as usize;
+            let columns = &operator.indices[start..operator.indptr[v as usize + 1] as usize];
+            for (at, &u) in columns.iter().enumerate() {
+                // Written in any case and kept if u is marked, which no branch foresees.
+                met[count] = (start + at) as u64;
+                count += usize::from(marked[u as usize] != 0);
+            }
+            indptr[row + 1] = count as i64;
+        }
+        try_resize(&mut self.indices, count)?;
+        try_resize(&mut self.values, count)?;
+        try_resize(&mut self.nodes, scale.len() + 1)?;
+        try_resize(ids, scale.len())?;
+        ids.fill(-1);
+        let mut known = 0;
+        for ((&at, index), value) in met.iter().zip(&mut self.indices).zip(&mut self.values) {
+            let u = operator.indices[at as usize];
+            let place = marked[u as usize] as usize - 1;
+            let id = &mut ids[place];
+            self.nodes[known] = u;
+            *id = select_unpredictable(*id < 0, known as i32, *id);
+            known += usize::from(*id == known as i32);
+            *index = *id;
+            *value = operator.values[at as usize] * scale[place];
+        }
+        self.nodes.truncate(known);
+        Ok(())
+    }
+
+    /// Takes over entries given column by column, times the column's scale; columns with scale 0 stay out.
     pub fn assemble(&mut self, num_rows: usize, columns: &Columns, scale: &[f32]) -> Result<()> {
         let Columns { nodes, ends, rows, values, .. } = columns;
-        try_resize(&mut self.indptr, num_rows + 1)?;
-        try_resize(&mut self.indices, rows.len())?;
-        try_resize(&mut self.values, rows.len())?;
+        let most = ends.last().copied().unwrap_or(0);
+        // Two ahead: row r is counted at r + 2, so that the sums stand at r + 1, and what is filled in moves them to the
+        // row's end.
+        try_resize(&mut self.indptr, num_rows + 2)?;
+        try_resize(&mut self.indices, most)?;
+        try_resize(&mut self.values, most)?;
         self.nodes.clear();
         try_reserve_with_slack(&mut self.nodes, nodes.len())?;
         self.indptr.fill(0);
-        let range = |u: usize| if u == 0 { 0 } else { ends[u - 1] }..ends[u];
-        let drawn = || (0..nodes.len()).filter(|&u| scale[u] != 0.0);
-        drawn().flat_map(range).for_each(|at| self.indptr[rows[at] as usize + 1] += 1);
+        let mut begin = 0;
+        for (&end, &scale) in ends.iter().zip(scale) {
+            let rows = &rows[begin..if scale != 0.0 { end } else { begin }];
+            rows.iter().for_each(|&row| self.indptr[row as usize + 2] += 1);
+            begin = end;
+        }
         for row in 0..num_rows {
-            self.indptr[row + 1] += self.indptr[row];
+            self.indptr[row + 2] += self.indptr[row + 1];
         }
-        for u in drawn() {
-            for at in range(u) {
-                let to = &mut self.indptr[rows[at] as usize];
-                self.indices[*to as usize] = self.nodes.len() as i32;
-                self.values[*to as usize] = values[at] * scale[u];
-                *to += 1;
+        let mut begin = 0;
+        for ((&end, &scale), &node) in ends.iter().zip(scale).zip(nodes) {
+            if scale != 0.0 {
+                for (&row, &value) in rows[begin..end].iter().zip(&values[begin..end]) {
+                    let to = &mut self.indptr[row as usize + 1];
+                    self.indices[*to as usize] = self.nodes.len() as i32;
+                    self.values[*to as usize] = value * scale;
+                    *to += 1;
+                }
+                self.nodes.push(node);
             }
-            self.nodes.push(nodes[u]);
+            begin = end;
         }
-        self.indptr.copy_within(0..num_rows, 1);
-        self.indptr[0] = 0;
+        self.indptr.truncate(num_rows + 1);
         let entries = self.indptr[num_rows] as usize;
         self.indices.truncate(entries);
         self.values.truncate(entries);
@@ -198,13 +269,13 @@ impl Block {
 
     /// Drops the rows that have no entry, and their nodes from `above`.
     pub fn drop_empty_rows(&mut self, above: &mut Vec<i32>) {
-        let mut kept = 0;
+        let (mut kept, mut start) = (0, 0);
         for row in 0..above.len() {
-            if self.indptr[row + 1] > self.indptr[row] {
-                above[kept] = above[row];
-                kept += 1;
-                self.indptr[kept] = self.indptr[row + 1];
-            }
+            let end = self.indptr[row + 1];
+            above[kept] = above[row];
+            self.indptr[kept + 1] = end;
+            kept += usize::from(end > start);
+            start = end;
         }
         above.truncate(kept);
         self.indptr.truncate(kept + 1);

@@ -4,8 +4,9 @@ use super::block::Columns;
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
-use crate::kernel::{Pick, Rows, Sparse};
+use crate::kernel::{Pick, Rows, Sparse, prefetch};
 use crate::random::{Purpose, Stream};
+use std::hint::select_unpredictable;
 
 /// How a layer's input nodes are chosen.
 #[derive(Clone, Copy)]
@@ -40,7 +41,11 @@ pub struct Sampler {
     ids: Vec<i32>,
     /// Entries of the rows above, up to each row.
     offsets: Vec<u64>,
-    /// Local ids of the columns looked at.
+    /// Nodes drawn, useful or not.
+    drawn: Vec<i32>,
+    /// Row and column of each entry picked.
+    picks: Vec<(u32, i32)>,
+    /// Local ids of the columns looked at, or of the nodes drawn.
     looked_at: NodeMap,
     columns: Columns,
 }
@@ -60,6 +65,8 @@ pub struct Chain {
     depth: usize,
     /// Nodes asked for that no draw meets: their output is 0, and they are not in `top`.
     missed: usize,
+    /// How often it has been cut.
+    cuts: u64,
 }
 
 impl Chain {
@@ -81,6 +88,7 @@ impl Chain {
         sampler: &mut Sampler,
     ) -> Result<()> {
         sampler.map.fit(graph.num_nodes())?;
+        self.cuts += 1;
         self.whole = false;
         self.num_nodes = graph.num_nodes();
         self.depth = num_layers;
@@ -95,7 +103,7 @@ impl Chain {
             let (block, above) = self.blocks[l..].split_first_mut().expect("a block per layer");
             let above = if l + 1 == num_layers { &self.top } else { above[0].nodes() };
             if let Layer::Draw(size) = choose(l)
-                && sampler.draw_by_columns(graph, block, above, size, draws, l)?
+                && sampler.draw_uniform(graph, block, above, size, draws, l)?
             {
                 continue;
             }
@@ -114,6 +122,11 @@ impl Chain {
             self.missed = top.len() - self.top.len();
         }
         Ok(())
+    }
+
+    /// Tells one cut from the next, from 1.
+    pub fn number_of_cut(&self) -> u64 {
+        self.cuts
     }
 
     /// The node of the i-th row of the last layer's output.
@@ -188,12 +201,8 @@ impl Sampler {
         twice.map_or(Ok(()), Err)
     }
 
-    /// Uniform draws where Â is symmetric and few of them are useful: `false` if another way is better.
-    ///
-    /// Reads neither all rows above nor their columns. An entry of those rows is picked instead of a node: of t draws
-    /// each picks one of E entries with probability E/n, and counts if that entry is the first one of its column. So
-    /// each column of S is drawn with probability 1/n, as it should be, however many entries it has.
-    fn draw_by_columns(
+    /// Uniform draws in one of the two ways that do not need to know S; `false` if reading S first is better.
+    fn draw_uniform(
         &mut self,
         graph: &Graph,
         block: &mut Block,
@@ -202,7 +211,7 @@ impl Sampler {
         draws: &Draws<'_>,
         l: usize,
     ) -> Result<bool> {
-        if !matches!(draws.distribution, Distribution::Uniform) || !graph.is_symmetric() {
+        if !matches!(draws.distribution, Distribution::Uniform) {
             return Ok(false);
         }
         let (operator, num_nodes) = (graph.operator(), graph.num_nodes());
@@ -213,24 +222,78 @@ impl Sampler {
             entries += (operator.indptr[v as usize + 1] - operator.indptr[v as usize]) as u64;
         }
         self.offsets[above.len()] = entries;
-        // A pick of probability E/n needs E ≤ n. And of E entries t·E/n are picked: a look at a picked one costs about as
-        // much as reading two, so that more than n/2 draws are better served by reading all.
-        if entries as usize > num_nodes || size > num_nodes / 2 {
+        let entries = entries as usize;
+        // Of E entries t·E/n are picked by columns, at the cost of a dozen entries read, or of a few draws.
+        let picked = size as f64 * entries as f64 / num_nodes as f64;
+        let by_columns = graph.is_symmetric() && entries <= num_nodes && size <= num_nodes / 8;
+        let by_rows = 2 * size <= entries && (!by_columns || 3.0 * picked >= above.len() as f64);
+        if !by_rows && !by_columns {
             return Ok(false);
         }
-        self.reserve(block, entries as usize)?;
+        self.reserve(block, entries)?;
         self.looked_at.fit(num_nodes)?;
         let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
-        above.iter().enumerate().for_each(|(row, &v)| self.map.insert(v, row));
-        let candidates = stream.binomial(size as u64, entries as f64 / num_nodes as f64);
-        self.look(operator, above, entries, candidates, &mut stream);
-        self.map.remove(above);
-        self.looked_at.remove(&self.columns.nodes);
         let weight = num_nodes as f64 / size as f64;
+        match by_rows {
+            true => self.draw_by_rows(operator, block, above, (size, weight), &mut stream)?,
+            false => self.draw_by_columns(operator, block, above, (size, weight), &mut stream)?,
+        }
+        Ok(true)
+    }
+
+    /// Draws all nodes, whether they are of use or not, and keeps the entries of the rows above that meet one.
+    fn draw_by_rows(
+        &mut self,
+        operator: Sparse<'_>,
+        block: &mut Block,
+        above: &[i32],
+        (size, weight): (usize, f64),
+        stream: &mut Stream,
+    ) -> Result<()> {
+        let num_nodes = operator.num_rows() as u64;
+        self.drawn.clear();
+        try_reserve_with_slack(&mut self.drawn, size)?;
+        self.drawn.extend((0..size).map(|_| stream.below(num_nodes) as i32));
+        // Each node's place in `counts`; the last one of equal nodes gets the count.
+        self.counts.clear();
+        try_reserve_with_slack(&mut self.counts, size)?;
+        for &u in &self.drawn {
+            match self.looked_at.get(u) {
+                Some(place) => self.counts[place] += 1,
+                None => {
+                    self.looked_at.insert(u, self.counts.len());
+                    self.counts.push(1);
+                }
+            }
+        }
         try_resize(&mut self.scale, self.counts.len())?;
         self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
-        block.assemble(above.len(), &self.columns, &self.scale)?;
-        Ok(true)
+        let kept = block.keep_marked(operator, above, &self.looked_at, &self.scale, &mut self.ids);
+        self.looked_at.remove(&self.drawn);
+        kept
+    }
+
+    /// For a symmetric Â: reads neither all rows above nor their columns. An entry of those rows is picked instead of a
+    /// node: of t draws each picks one of E entries with probability E/n, and counts if that entry is the first one of
+    /// its column. So each column of S is drawn with probability 1/n, as it should be, however many entries it has.
+    fn draw_by_columns(
+        &mut self,
+        operator: Sparse<'_>,
+        block: &mut Block,
+        above: &[i32],
+        (size, weight): (usize, f64),
+        stream: &mut Stream,
+    ) -> Result<()> {
+        let entries = self.offsets[above.len()];
+        let candidates = stream.binomial(size as u64, entries as f64 / operator.num_rows() as f64);
+        self.pick(operator, above, entries, candidates as usize, stream)?;
+        above.iter().enumerate().for_each(|(row, &v)| self.map.insert(v, row));
+        self.look(operator, above);
+        self.map.remove(above);
+        self.looked_at.remove(&self.columns.nodes);
+        try_resize(&mut self.scale, self.counts.len())?;
+        self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
+        block.assemble(above.len(), &self.columns, &self.scale)
     }
 
     /// Room for either way of drawing: which one a step takes is the draws' business, and neither is to allocate later.
@@ -247,13 +310,42 @@ impl Sampler {
         try_reserve_with_slack(&mut self.ids, entries)
     }
 
-    /// Picks `candidates` entries of the rows above and counts, for each column, those that are its first.
-    fn look(&mut self, operator: Sparse<'_>, above: &[i32], entries: u64, candidates: u64, stream: &mut Stream) {
+    /// Picks `candidates` entries of the rows above.
+    fn pick(
+        &mut self,
+        operator: Sparse<'_>,
+        above: &[i32],
+        entries: u64,
+        candidates: usize,
+        stream: &mut Stream,
+    ) -> Result<()> {
+        self.picks.clear();
+        try_reserve_with_slack(&mut self.picks, candidates)?;
         for _ in 0..candidates {
             let entry = stream.below(entries);
-            let row = self.offsets.partition_point(|&offset| offset <= entry) - 1;
+            // Which row it is in, by a search without branches: no guess at the next half is better than another.
+            let (mut row, mut left) = (0, above.len());
+            while left > 1 {
+                let half = left / 2;
+                row = select_unpredictable(self.offsets[row + half] <= entry, row + half, row);
+                left -= half;
+            }
             let at = operator.indptr[above[row] as usize] as u64 + entry - self.offsets[row];
             let u = operator.indices[at as usize];
+            prefetch(operator.indptr, u as usize);
+            self.picks.push((row as u32, u));
+        }
+        for &(_, u) in &self.picks {
+            let start = operator.indptr[u as usize] as usize;
+            prefetch(operator.indices, start);
+            prefetch(operator.values, start);
+        }
+        Ok(())
+    }
+
+    /// Counts, for each column picked, the picks that are its first entry.
+    fn look(&mut self, operator: Sparse<'_>, above: &[i32]) {
+        for &(row, u) in &self.picks {
             let column = match self.looked_at.get(u) {
                 Some(column) => column,
                 None => {
@@ -263,7 +355,7 @@ impl Sampler {
                     self.counts.len() - 1
                 }
             };
-            self.counts[column] += u64::from(self.columns.first_rows[column] as usize == row);
+            self.counts[column] += u64::from(self.columns.first_rows[column] == row);
         }
     }
 

@@ -69,6 +69,8 @@ impl Record {
 pub struct History {
     records: Vec<Record>,
     best_epoch: usize,
+    last_evaluated: usize,
+    seconds: f64,
 }
 
 impl History {
@@ -89,7 +91,7 @@ impl History {
 
     /// The last epoch whose validation accuracy was measured, from 1; 0 if none was.
     pub fn last_evaluated(&self) -> usize {
-        self.records.iter().rposition(|record| !record.val_accuracy.is_nan()).map_or(0, |at| at + 1)
+        self.last_evaluated
     }
 
     /// One number per epoch.
@@ -99,7 +101,7 @@ impl History {
 
     /// Seconds of all steps.
     pub fn seconds(&self) -> f64 {
-        self.column(Column::Seconds).sum()
+        self.seconds
     }
 
     /// The epochs, for a checkpoint.
@@ -112,6 +114,10 @@ impl History {
         let best = self.best_epoch.checked_sub(1).map_or(f64::NEG_INFINITY, |e| self.records[e].val_accuracy);
         self.records.try_reserve(1)?;
         self.records.push(record);
+        self.seconds += record.seconds;
+        if !record.val_accuracy.is_nan() {
+            self.last_evaluated = self.records.len();
+        }
         let better = record.val_accuracy > best;
         if better {
             self.best_epoch = self.records.len();

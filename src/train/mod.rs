@@ -186,10 +186,12 @@ impl Run<'_, '_> {
         let mut sum = 0.0;
         for step in 0..num_steps {
             let from = step * self.options.batch_size;
-            let batch = (!self.estimator.is_full())
-                .then(|| &self.order[from..(from.saturating_add(self.options.batch_size)).min(self.order.len())]);
+            let batch = match self.estimator.is_full() {
+                true => self.graph.split(Split::Train),
+                false => &self.order[from..from.saturating_add(self.options.batch_size).min(self.order.len())],
+            };
             let place = || format!("epoch {epoch}, step {}", step + 1);
-            let estimate = self.estimator.gradient(self.model, self.graph, batch);
+            let estimate = self.estimator.estimate(self.model, self.graph, batch);
             let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
             self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
             sum += loss;
