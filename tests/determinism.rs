@@ -20,7 +20,7 @@ const CLASSES: usize = 8;
 /// Large enough that every product is worth sharing.
 fn large_graph(sparse: bool) -> Graph {
     let mut random = Random::new(1);
-    let mut ends = || (0..4 * NODES).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
+    let mut ends = || (0..8 * NODES).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
     let mut graph = Graph::from_edges(NODES, &ends(), &ends(), None).unwrap();
     if sparse {
         let indptr: Vec<i64> = (0..=NODES as i64).map(|v| 3 * v).collect();
@@ -86,9 +86,9 @@ fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
     let batch = &graph.split(Split::Train)[..3500];
     chain.cut(graph, batch, 3, |_| Layer::Draw(NODES), &key, &mut Sampler::default()).unwrap();
     let Rows::Sparse(block) = chain.operator(graph, 2) else { panic!("a block is sparse") };
-    assert!(threads.shares(2 * (block.indices.len() / block.num_rows()) * block.num_rows() * CLASSES));
-    assert!(threads.shares(2 * batch.len() * 16 * CLASSES));
-    assert!(parts::number(batch.len(), 16 * CLASSES) > 1);
+    assert!(threads.shares(block.indices.len() / block.num_rows() * block.num_rows(), CLASSES));
+    assert!(threads.shares(batch.len() * 16, CLASSES));
+    assert!(parts::number(batch.len(), 3, FEATURES, 32) > 1);
 }
 
 #[test]

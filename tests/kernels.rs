@@ -206,16 +206,18 @@ fn shared_products_have_the_bits_of_one_thread() {
     let factor = Factor::new(count, depth, &mut random, real);
     let (m, g) = (random.floats(depth * width), random.floats(count * width));
     let threads: Vec<Threads> = [1, 2, 5].iter().map(|&count| Threads::new(count).unwrap()).collect();
-    // The smaller of the two counts of flops: the average row of the sparse form.
-    let flops = 2 * (factor.indices.len() / count) * count * width;
-    assert!(!threads[0].shares(flops) && threads[1].shares(flops) && threads[2].shares(flops));
-    assert_eq!(parts::number(count, depth * width), 16, "as many parts as there ever are");
+    // The smaller of the two forms: the average row of the sparse one.
+    let row_entries = factor.indices.len() / count;
+    let shares = |threads: &Threads| threads.shares(row_entries * count, width);
+    assert!(!shares(&threads[0]) && shares(&threads[1]) && shares(&threads[2]));
+    assert_eq!(parts::number(count, row_entries, depth, width), 16, "as many parts as there ever are");
     for rows in factor.both() {
         let products = threads.iter().map(|threads| {
             let mut out = vec![f32::NAN; count * width];
             threads.times(rows, Pick::From(0), &m, width, &mut out);
             let (mut sum, mut scratch) = (vec![f32::NAN; depth * width], vec![f32::NAN; 3]);
-            threads.transposed_times(rows, Pick::From(0), &g, width, &mut sum, &mut scratch).unwrap();
+            let rows = (rows, row_entries);
+            threads.transposed_times(rows, Pick::From(0), (&g, width), &mut sum, &mut scratch).unwrap();
             (out, sum)
         });
         let products: Vec<_> = products.collect();
@@ -234,10 +236,12 @@ fn shared_products_have_the_bits_of_one_thread() {
 #[test]
 fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
     for count in (0..3000).chain([8191, 8192, 8193, 100_000, 1_000_003]) {
-        for len in [1, 1000, 1 << 20, 1 << 24, 1 << 26] {
-            let number = parts::number(count, len);
+        for (row_entries, height, width) in
+            [(1, 1, 1), (50, 100, 10), (0, 1 << 10, 1 << 10), (9, 1 << 24, 1), (9, 2, 1 << 25)]
+        {
+            let number = parts::number(count, row_entries, height, width);
             assert!((1..=16).contains(&number));
-            assert!(number == 1 || number * len <= 1 << 24, "the partial sums are bounded");
+            assert!(number == 1 || number * height * width <= 1 << 24, "the partial sums are bounded");
             let mut next = 0;
             for i in 0..number {
                 let range = parts::range(i, number, count);

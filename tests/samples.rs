@@ -11,7 +11,7 @@ use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::kernel::{Pick, Rows};
 use plimsoll::model::Model;
-use plimsoll::sample::{Block, Chain, Distribution, Draws, Layer, NodeMap, Sampler};
+use plimsoll::sample::{Block, Chain, Distribution, Draws, Layer, NodeMap, RowSpans, Sampler};
 use std::collections::HashMap;
 
 /// A directed, weighted graph with self-loops: no two columns alike.
@@ -91,7 +91,9 @@ fn each_distribution_follows_its_formula() {
         let mut map = NodeMap::default();
         map.fit(15).unwrap();
         let mut block = Block::default();
-        block.read(graph.operator(), &rows, &mut map).unwrap();
+        let mut spans = RowSpans::default();
+        spans.look_up(graph.operator(), &rows).unwrap();
+        block.read(graph.operator(), &spans, &mut map).unwrap();
         let touched = dense::touched(&a_hat, &nodes(&rows));
         for (name, distribution) in distributions(15) {
             let mut masses = Vec::new();

@@ -55,6 +55,14 @@ impl Matrix {
         }
     }
 
+    /// Entries of a row, on average.
+    pub fn row_entries(&self) -> usize {
+        match self {
+            Matrix::Dense { width, .. } => *width,
+            Matrix::Sparse { csr, .. } => csr.indices.len() / (csr.indptr.len() - 1).max(1),
+        }
+    }
+
     /// Divides each row by its sum; a row whose sum is 0 stays. Nothing changes when a quotient is not finite.
     pub fn normalize_rows(&mut self) -> Result<()> {
         match self {
@@ -102,6 +110,7 @@ fn check_width(width: usize) -> Result<()> {
 pub struct Outlook {
     /// Expected columns of a row, by its degree; the last one stands for all above.
     by_degree: Vec<f32>,
+    mean: f64,
     dense: bool,
 }
 
@@ -118,10 +127,10 @@ impl Outlook {
                 (0..=MOST_DEGREES).map(|degree| (width * (1.0 - missing.powi(degree as i32))) as f32).collect()
             }
         };
-        let mut outlook = Outlook { by_degree, dense: true };
-        let columns: f64 = (0..n).map(|v| f64::from(outlook.columns(operator, v))).sum();
+        let mut outlook = Outlook { by_degree, mean: width, dense: true };
+        outlook.mean = (0..n).map(|v| f64::from(outlook.columns(operator, v))).sum::<f64>() / n as f64;
         // Dense up to twice the bytes of the sparse form: dense rows are read and multiplied several times as fast.
-        outlook.dense = 4.0 * width <= 2.0 * 8.0 * columns / n as f64;
+        outlook.dense = 4.0 * width <= 2.0 * 8.0 * outlook.mean;
         Ok(outlook)
     }
 
@@ -129,6 +138,11 @@ impl Outlook {
     pub fn columns(&self, operator: Sparse<'_>, v: usize) -> f32 {
         let degree = (operator.indptr[v + 1] - operator.indptr[v]) as usize;
         self.by_degree[degree.min(self.by_degree.len() - 1)]
+    }
+
+    /// Expected columns of a row, over all of them.
+    pub fn mean_columns(&self) -> usize {
+        self.mean as usize
     }
 
     /// Whether rows of ÂX are dense.

@@ -10,6 +10,7 @@
 
 use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
+use std::ops::Range;
 
 /// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, and the rest at once. P is C
 /// filled up to a vector: 1, 2, 4, 8 or a multiple of 16.
@@ -51,48 +52,54 @@ fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
     (&mut m[at..at + C]).try_into().expect("a slice of C elements")
 }
 
-/// Where row `k` begins in a matrix of `height` rows. No one who makes a [`Sparse`] lets an index in that is out of range;
-/// should there be one after all, it means row 0 and not foreign memory. That costs less than looking before the loop.
-#[inline(always)]
-fn row_start(k: i32, height: usize, stride: usize) -> usize {
-    debug_assert!((k as usize) < height);
-    let k = k as u32 as usize;
-    (if k < height { k } else { 0 }) * stride
+/// Which rows of a matrix can be read or written as whole vectors at columns `j .. j + P`, though only C of them are meant.
+/// The last row or two of a matrix cannot: there is nothing behind them.
+#[derive(Clone, Copy)]
+struct Reach<const C: usize, const P: usize> {
+    height: usize,
+    width: usize,
+    j: usize,
+    /// Rows `0 .. whole` can.
+    whole: usize,
 }
 
-/// C entries from `at` on, filled up to P with whatever stands behind them: one load instead of several.
-///
-/// # Safety
-/// `at + C` must not be beyond the end of `m`.
-#[inline(always)]
-unsafe fn load<const C: usize, const P: usize>(m: &[f32], at: usize) -> [f32; P] {
-    debug_assert!(at + C <= m.len());
-    if C == P || at + P <= m.len() {
-        // SAFETY: all P entries are in `m`.
-        return unsafe { m.as_ptr().add(at).cast::<[f32; P]>().read() };
+impl<const C: usize, const P: usize> Reach<C, P> {
+    #[inline(always)]
+    fn new(len: usize, width: usize, j: usize) -> Self {
+        assert!(j + C <= width);
+        let height = len / width;
+        let whole = if C == P { height } else { (len + width).saturating_sub(j + P) / width };
+        Reach { height, width, j, whole: whole.min(height) }
     }
-    let mut row = [0f32; P];
-    for c in 0..C {
-        // SAFETY: the caller's promise.
-        row[c] = unsafe { *m.get_unchecked(at + c) };
-    }
-    row
-}
 
-/// C sums from `at` on, with what stands behind them as [`load`] has found it: one store instead of several.
-///
-/// # Safety
-/// `at + C` must not be beyond the end of `m`.
-#[inline(always)]
-unsafe fn store<const C: usize, const P: usize>(m: &mut [f32], at: usize, row: &[f32; P]) {
-    debug_assert!(at + C <= m.len());
-    if C == P || at + P <= m.len() {
-        // SAFETY: all P entries are in `m`.
-        return unsafe { m.as_mut_ptr().add(at).cast::<[f32; P]>().write(*row) };
+    /// Columns `j .. j + C` of row `k`, filled up to P with whatever stands behind them; in `last` where nothing does.
+    #[inline(always)]
+    fn load<'a>(&self, m: &'a [f32], k: i32, last: &'a mut [f32; P]) -> &'a [f32; P] {
+        let k = k as u32 as usize;
+        if k < self.whole {
+            // SAFETY: of the rows below `whole` all P columns are in `m`.
+            return unsafe { &*m.as_ptr().add(k * self.width + self.j).cast::<[f32; P]>() };
+        }
+        self.load_last(m, k, last);
+        last
     }
-    for c in 0..C {
-        // SAFETY: the caller's promise.
-        unsafe { *m.get_unchecked_mut(at + c) = row[c] };
+
+    /// Writes columns `j .. j + C` of row `k`, and behind them what [`Reach::load`] has found there.
+    #[inline(always)]
+    fn store(&self, m: &mut [f32], k: i32, row: &[f32; P]) {
+        let k = k as u32 as usize;
+        if k < self.whole {
+            // SAFETY: of the rows below `whole` all P columns are in `m`.
+            return unsafe { m.as_mut_ptr().add(k * self.width + self.j).cast::<[f32; P]>().write(*row) };
+        }
+        chunk_mut::<C>(m, k * self.width + self.j).copy_from_slice(&row[..C]);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_last(&self, m: &[f32], k: usize, last: &mut [f32; P]) {
+        assert!(k < self.height, "row {k} of a matrix of {}", self.height);
+        last[..C].copy_from_slice(chunk::<C>(m, k * self.width + self.j));
     }
 }
 
@@ -123,13 +130,14 @@ const AHEAD: usize = 8;
 /// Asks for what a sparse row holds before it is needed: rows are picked here and there, which no prefetcher foresees.
 #[inline(always)]
 fn prefetch_row(a: Sparse<'_>, pick: Pick<'_>, i: usize, count: usize) {
-    /// A matrix of this many entries stays in the second-level cache, where asking costs more than waiting.
+    /// Of a matrix of this many entries, which stays in the second-level cache, the beginning of a row will do.
     const NEAR: usize = 1 << 16;
     /// Entries of a row asked for; behind them the processor sees a stream.
     const MOST: usize = 1024;
-    if a.indices.len() > NEAR && i < count {
+    if i < count {
         let (indices, values) = a.row(pick.at(i));
-        for at in (0..indices.len().min(MOST)).step_by(16) {
+        let most = if a.indices.len() > NEAR { indices.len().min(MOST) } else { 1 };
+        for at in (0..most).step_by(16) {
             prefetch(indices, at);
             prefetch(values, at);
         }
@@ -159,12 +167,6 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    assert!(j + C <= width);
-    if m.len() < width {
-        // No row to take; then there is no entry either.
-        out.fill(0.0);
-        return;
-    }
     // Several sums for the entries of a row in turn: an addition waits for the one before it in its own sum only. A width
     // known to the compiler makes the address of a row a shift.
     match (A::SUMS / P, width == C) {
@@ -184,7 +186,8 @@ fn sparse_times_strided<A: Arithmetic, const C: usize, const P: usize, const U: 
     out: &mut [f32],
     j: usize,
 ) {
-    let (height, count) = (m.len() / width, out.len() / width);
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    let mut last = [0f32; P];
     (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
     for i in 0..count {
         prefetch_row(a, pick, i + AHEAD, count);
@@ -194,15 +197,11 @@ fn sparse_times_strided<A: Arithmetic, const C: usize, const P: usize, const U: 
         let (value_turns, value_rest) = values.as_chunks::<U>();
         for (k, v) in turns.iter().zip(value_turns) {
             for u in 0..U {
-                // SAFETY: the caller has checked that M has a row, and that j + C ≤ width.
-                let x = unsafe { load::<C, P>(m, row_start(k[u], height, width) + j) };
-                A::madd_row(v[u], &x, &mut sums[u]);
+                A::madd_row(v[u], reach.load(m, k[u], &mut last), &mut sums[u]);
             }
         }
         for (&k, &v) in rest.iter().zip(value_rest) {
-            // SAFETY: as above.
-            let x = unsafe { load::<C, P>(m, row_start(k, height, width) + j) };
-            A::madd_row(v, &x, &mut sums[0]);
+            A::madd_row(v, reach.load(m, k, &mut last), &mut sums[0]);
         }
         for u in 1..U {
             for c in 0..P {
@@ -245,24 +244,18 @@ fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize
     m: &mut [f32],
     j: usize,
 ) {
-    assert!(j + C <= width);
-    let (height, count) = (m.len() / width, g.len() / width);
-    if height == 0 {
-        return; // no row to add to; then there is no entry either
-    }
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
+    let mut last = [0f32; P];
     (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
     for i in 0..count {
         prefetch_row(a, pick, i + AHEAD, count);
         let (indices, values) = a.row(pick.at(i));
         let row = zero_padded::<C, P>(g, i * width + j);
         for (&k, &v) in indices.iter().zip(values) {
-            let at = row_start(k, height, width) + j;
-            // SAFETY: the row is in M, and j + C ≤ width. The zeros leave what stands behind the columns as it is.
-            unsafe {
-                let mut x = load::<C, P>(m, at);
-                A::madd_row(v, &row, &mut x);
-                store::<C, P>(m, at, &x);
-            }
+            // The zeros leave what stands behind the columns as it is.
+            let mut x = *reach.load(m, k, &mut last);
+            A::madd_row(v, &row, &mut x);
+            reach.store(m, k, &x);
         }
     }
 }
@@ -272,18 +265,18 @@ const FEW_COLUMNS: usize = 64;
 
 /// Asks for dense rows before they are needed, as [`prefetch_row`] does for a sparse one.
 #[inline(always)]
-fn prefetch_dense(b: &[f32], depth: usize, pick: Pick<'_>, rows: std::ops::Range<usize>) {
+fn prefetch_dense(b: &[f32], depth: usize, columns: Range<usize>, pick: Pick<'_>, rows: Range<usize>) {
     #[cfg(target_arch = "x86_64")]
     for i in rows {
-        let row = &b[pick.at(i) * depth..][..depth];
-        for at in (0..depth).step_by(16) {
+        let row = &b[pick.at(i) * depth..][columns.clone()];
+        for at in (0..row.len()).step_by(16) {
             use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
             // SAFETY: a prefetch reads nothing; the addresses are in the slice.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().cast::<i8>().wrapping_add(4 * at)) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (b, depth, pick, rows);
+    let _ = (b, depth, columns, pick, rows);
 }
 
 /// `out[i, :] ← Σ_k B[pick[i], k]·M[k, :]`, `k` ascending; `B` has `depth` columns.
@@ -304,13 +297,16 @@ fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    assert!(j + C <= width && depth * width <= m.len());
+    assert!(depth * width <= m.len());
     // Enough rows at once to hide the latency of one addition, no more than the registers hold.
-    let done = match A::SUMS / P {
-        8.. => dense_times_rows::<A, C, P, 8>(b, depth, pick, m, width, out, j, 0),
-        4.. => dense_times_rows::<A, C, P, 4>(b, depth, pick, m, width, out, j, 0),
-        _ => dense_times_rows::<A, C, P, 2>(b, depth, pick, m, width, out, j, 0),
-    };
+    let mut done = 0;
+    if A::SUMS / P >= 8 {
+        done = dense_times_rows::<A, C, P, 8>(b, depth, pick, m, width, out, j, done);
+    }
+    if A::SUMS / P >= 4 {
+        done = dense_times_rows::<A, C, P, 4>(b, depth, pick, m, width, out, j, done);
+    }
+    done = dense_times_rows::<A, C, P, 2>(b, depth, pick, m, width, out, j, done);
     dense_times_rows::<A, C, P, 1>(b, depth, pick, m, width, out, j, done);
 }
 
@@ -326,11 +322,12 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     j: usize,
     from: usize,
 ) -> usize {
-    let count = out.len() / width;
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    let mut last = [0f32; P];
     let mut i = from;
     while i + R <= count {
         if depth > FEW_COLUMNS {
-            prefetch_dense(b, depth, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
+            prefetch_dense(b, depth, 0..depth, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
         }
         let mut rows: [&[f32]; R] = [&[]; R];
         for r in 0..R {
@@ -338,10 +335,9 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
         }
         let mut sums = [[0f32; P]; R];
         for k in 0..depth {
-            // SAFETY: the caller has checked that M has `depth` rows, and that j + C ≤ width.
-            let x = unsafe { load::<C, P>(m, k * width + j) };
+            let x = reach.load(m, k as i32, &mut last);
             for r in 0..R {
-                A::madd_row(rows[r][k], &x, &mut sums[r]);
+                A::madd_row(rows[r][k], x, &mut sums[r]);
             }
         }
         for r in 0..R {
@@ -352,19 +348,21 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     i
 }
 
-/// `M[k, :] += B[pick[i], k]·G[i, :]` for all `k`, `i` ascending: `M += Bᵀ·G`.
+/// `M[k, :] += B[pick[i], from + k]·G[i, :]` for all rows `k` of `M`, `i` ascending: `M += Bᵀ·G`, or as many rows of it as
+/// `M` has. `B` has `depth` columns.
 ///
 /// Cost: as for [`dense_times`].
 #[inline(always)]
 pub fn dense_transposed_times<A: Arithmetic>(
     b: &[f32],
     depth: usize,
+    from: usize,
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
     m: &mut [f32],
 ) {
-    by_chunks!(width, dense_transposed_times_chunk::<A>, b, depth, pick, g, width, m)
+    by_chunks!(width, dense_transposed_times_chunk::<A>, b, depth, from, pick, g, width, m)
 }
 
 /// Rows of B that stay in the second-level cache while all columns are worked.
@@ -374,29 +372,32 @@ const GROUP: usize = 64;
 fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     b: &[f32],
     depth: usize,
+    from: usize,
     pick: Pick<'_>,
     g: &[f32],
     width: usize,
     m: &mut [f32],
     j: usize,
 ) {
-    assert!(j + C <= width && depth * width <= m.len());
-    let count = g.len() / width;
+    let height = m.len() / width;
+    assert!(from + height <= depth);
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
     let mut starts = [0usize; GROUP];
     let mut group = [[0f32; P]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let end = (start + GROUP).min(count);
         for i in start..end {
-            starts[i - start] = pick.at(i) * depth;
-            assert!(starts[i - start] + depth <= b.len());
+            let row = pick.at(i);
+            assert!((row + 1) * depth <= b.len());
+            starts[i - start] = row * depth + from;
             group[i - start] = zero_padded::<C, P>(g, i * width + j);
         }
         let (starts, group) = (&starts[..end - start], &group[..end - start]);
         // As many rows of M at once as the registers hold sums: they are read and written once a group. The next group's
         // rows come in meanwhile, a few with each block of columns.
         let mut k = 0;
-        while k < depth {
-            let block = match (A::SUMS / P, depth - k) {
+        while k < height {
+            let block = match (A::SUMS / P, height - k) {
                 (16.., 16..) => 16,
                 (8.., 8..) => 8,
                 (_, 4..) => 4,
@@ -404,47 +405,64 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
                 _ => 1,
             };
             match block {
-                16 => dense_transposed_block::<A, C, P, 16>(b, starts, group, k, width, m, j),
-                8 => dense_transposed_block::<A, C, P, 8>(b, starts, group, k, width, m, j),
-                4 => dense_transposed_block::<A, C, P, 4>(b, starts, group, k, width, m, j),
-                2 => dense_transposed_block::<A, C, P, 2>(b, starts, group, k, width, m, j),
-                _ => dense_transposed_block::<A, C, P, 1>(b, starts, group, k, width, m, j),
+                16 => dense_transposed_block::<A, C, P, 16, 1>(b, starts, group, k, reach, m),
+                8 => dense_transposed_block::<A, C, P, 8, 1>(b, starts, group, k, reach, m),
+                4 => dense_transposed_block::<A, C, P, 4, 1>(b, starts, group, k, reach, m),
+                2 => dense_transposed_block::<A, C, P, 2, 2>(b, starts, group, k, reach, m),
+                _ => dense_transposed_block::<A, C, P, 1, 4>(b, starts, group, k, reach, m),
             }
-            if depth > FEW_COLUMNS {
-                let (from, to) = (end + GROUP * k / depth, end + GROUP * (k + block) / depth);
-                prefetch_dense(b, depth, pick, from.min(count)..to.min(count));
+            if height > FEW_COLUMNS {
+                let (first, past) = (end + GROUP * k / height, end + GROUP * (k + block) / height);
+                prefetch_dense(b, depth, from..from + height, pick, first.min(count)..past.min(count));
             }
             k += block;
         }
     }
 }
 
-/// `M[k .. k + K, j .. j + C]` gets the products of a group of rows.
+/// K rows of M from `k` on get the products of a group of rows, taken in turn by U sums.
 #[inline(always)]
-fn dense_transposed_block<A: Arithmetic, const C: usize, const P: usize, const K: usize>(
+fn dense_transposed_block<A: Arithmetic, const C: usize, const P: usize, const K: usize, const U: usize>(
     b: &[f32],
     starts: &[usize],
     group: &[[f32; P]],
     k: usize,
-    width: usize,
+    reach: Reach<C, P>,
     m: &mut [f32],
-    j: usize,
 ) {
-    let mut sums = [[0f32; P]; K];
+    let mut sums = [[[0f32; P]; K]; U];
+    let mut last = [0f32; P];
     for q in 0..K {
-        // SAFETY: the caller has checked that M has the rows k .. k + K, and that j + C ≤ width.
-        sums[q] = unsafe { load::<C, P>(m, (k + q) * width + j) };
+        sums[0][q] = *reach.load(m, (k + q) as i32, &mut last);
     }
-    for (&start, g) in starts.iter().zip(group) {
-        // SAFETY: the row begins at `start`, lies in `b`, and has the columns k .. k + K; the caller has checked it.
-        let x = unsafe { &*b.as_ptr().add(start + k).cast::<[f32; K]>() };
+    // SAFETY: the row begins at `start`, lies in `b`, and has the columns k .. k + K; the caller has checked it.
+    let columns = |start: usize| unsafe { &*b.as_ptr().add(start + k).cast::<[f32; K]>() };
+    let (turns, rest) = starts.as_chunks::<U>();
+    let (group_turns, group_rest) = group.as_chunks::<U>();
+    for (starts, g) in turns.iter().zip(group_turns) {
+        for u in 0..U {
+            let x = columns(starts[u]);
+            for q in 0..K {
+                A::madd_row(x[q], &g[u], &mut sums[u][q]);
+            }
+        }
+    }
+    for (&start, g) in rest.iter().zip(group_rest) {
+        let x = columns(start);
         for q in 0..K {
-            A::madd_row(x[q], g, &mut sums[q]);
+            A::madd_row(x[q], g, &mut sums[0][q]);
+        }
+    }
+    for u in 1..U {
+        for q in 0..K {
+            for c in 0..P {
+                sums[0][q][c] += sums[u][q][c];
+            }
         }
     }
     for q in 0..K {
-        // SAFETY: as above. What is written behind a row's columns is what was there, and the next row comes after.
-        unsafe { store::<C, P>(m, (k + q) * width + j, &sums[q]) };
+        // What is written behind a row's columns is what was there, and the next row comes after.
+        reach.store(m, (k + q) as i32, &sums[0][q]);
     }
 }
 

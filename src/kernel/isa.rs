@@ -13,7 +13,7 @@ macro_rules! kernels {
             sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
             sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
-            dense_transposed_times(b: &[f32], depth: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
+            dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
             largest(values: &[f32]) -> f32;
@@ -86,9 +86,23 @@ impl Table {
             Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, m),
             Rows::Dense { data, width: depth } => {
                 assert_eq!(m.len(), depth * width);
-                (self.dense_transposed_times)(data, depth, pick, g, width, m);
+                (self.dense_transposed_times)(data, depth, 0, pick, g, width, m);
             }
         }
+    }
+
+    /// The same for dense rows, `data` with `depth` columns, and only as many rows of `M` from `from` on as `m` has.
+    pub fn dense_transposed_times(
+        &self,
+        (data, depth): (&[f32], usize),
+        from: usize,
+        pick: Pick<'_>,
+        g: &[f32],
+        width: usize,
+        m: &mut [f32],
+    ) {
+        assert!(g.len().is_multiple_of(width) && m.len().is_multiple_of(width));
+        (self.dense_transposed_times)(data, depth, from, pick, g, width, m);
     }
 
     /// Row-wise softmax in place; `log_sums` gets the logarithm of each row's sum of exponentials.

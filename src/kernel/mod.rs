@@ -9,6 +9,7 @@ mod arithmetic;
 mod generic;
 mod isa;
 pub mod parts;
+mod pool;
 mod threads;
 
 pub use generic::{Adam, prefetch};

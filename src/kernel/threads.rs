@@ -1,14 +1,19 @@
-//! A private pool of threads, and the two ways work is shared among them without changing a bit of the result.
+//! The two ways a product is shared among threads without changing a bit of it.
+#![allow(unsafe_code)]
 
+use super::pool::Pool;
 use super::{Pick, Rows, parts, table};
-use crate::error::{Error, Result, try_resize};
-use rayon::prelude::*;
+use crate::error::{Result, try_resize};
+use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::thread::JoinHandle;
 
-/// Below this many flops a product stays on the calling thread: waking another one costs some microseconds.
-const SERIAL_FLOPS: usize = 1 << 18;
+/// Below this much work, entries of the left factor times vectors of the right one's rows, a product stays on the calling
+/// thread. About ten microseconds: another thread comes in one, but has to fetch the factors from this one's cache, and
+/// this one the result from there.
+const LITTLE_WORK: usize = 1 << 15;
+
+/// Dense rows are shared by columns in multiples of this many: a line of the cache, and as many as the kernel takes at once.
+const COLUMNS: usize = 16;
 
 /// The threads of one model. One thread means the caller's own, and then there is no pool.
 pub struct Threads {
@@ -16,19 +21,12 @@ pub struct Threads {
     count: usize,
 }
 
-struct Pool {
-    pool: Option<rayon::ThreadPool>,
-    handles: Mutex<Vec<JoinHandle<()>>>,
-    /// The process that started the threads: after a fork they exist only in the parent.
-    process: u32,
-}
-
 impl Threads {
-    /// `count` threads; 0 stands for all cores.
+    /// `count` threads, the caller's among them; 0 stands for all cores.
     pub fn new(count: usize) -> Result<Self> {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let count = if count == 0 { cores() } else { count };
-        let pool = if count > 1 { Some(Pool::start(count)?) } else { None };
+        let pool = if count > 1 { Some(Pool::start(count - 1)?) } else { None };
         Ok(Threads { pool, count })
     }
 
@@ -39,7 +37,7 @@ impl Threads {
 
     /// Whether the threads still exist: not in a child after `fork`.
     pub fn alive(&self) -> bool {
-        self.pool.as_ref().is_none_or(|p| p.process == std::process::id())
+        self.pool.as_ref().is_none_or(Pool::alive)
     }
 
     /// `out ← R·M`, rows shared among the threads. Each row is one thread's, so the bits are the same for any count.
@@ -49,92 +47,102 @@ impl Threads {
             Rows::Dense { width: depth, .. } => count * depth,
             Rows::Sparse(a) => a.indices.len() / a.num_rows().max(1) * count,
         };
-        match self.pool_for(2 * entries * width) {
-            None => table().times(rows, pick, m, width, out),
-            Some(pool) => {
-                // More pieces than threads even out rows of different length.
-                let piece = count.div_ceil(8 * self.count).max(16);
-                pool.install(|| {
-                    out.par_chunks_mut(piece * width)
-                        .enumerate()
-                        .for_each(|(i, out)| table().times(rows, pick.skip(i * piece), m, width, out));
-                });
-            }
-        }
+        let Some(pool) = self.pool_for(entries, width) else {
+            return table().times(rows, pick, m, width, out);
+        };
+        // More pieces than threads even out rows of different length.
+        let piece = count.div_ceil(8 * self.count).next_multiple_of(8);
+        let out = Pieces::new(out, piece * width);
+        pool.run(out.number(), &|i| table().times(rows, pick.skip(i * piece), m, width, out.get(i)));
     }
 
-    /// `M ← Rᵀ·G`, a sum over rows, cut into [`parts`] that the threads share. `scratch` is reused from call to call.
+    /// `M ← Rᵀ·G`. The threads share the rows of `M` where `R` is dense; where it is sparse, with about `row_entries` entries
+    /// a row, the sum over rows is cut into [`parts`]. `scratch` is reused from call to call.
     pub fn transposed_times(
         &self,
-        rows: Rows<'_>,
+        (rows, row_entries): (Rows<'_>, usize),
         pick: Pick<'_>,
-        g: &[f32],
-        width: usize,
+        (g, width): (&[f32], usize),
         m: &mut [f32],
         scratch: &mut Vec<f32>,
     ) -> Result<()> {
         let count = g.len() / width;
-        let add = |range: Range<usize>, sum: &mut [f32]| {
-            let g = &g[range.start * width..range.end * width];
-            table().transposed_times(rows, pick.skip(range.start), g, width, sum);
-        };
-        let number = parts::number(count, m.len());
-        match self.pool_for(if number == 1 { 0 } else { SERIAL_FLOPS }) {
-            None => parts::sum(count, m, scratch, |range, sum| {
-                add(range, sum);
-                Ok(())
-            }),
-            Some(pool) => {
+        match rows {
+            Rows::Dense { data, width: depth } => {
+                let Some(pool) = self.pool_for(count * depth, width).filter(|_| depth >= 2 * COLUMNS) else {
+                    m.fill(0.0);
+                    table().transposed_times(rows, pick, g, width, m);
+                    return Ok(());
+                };
+                let columns = depth.div_ceil(2 * self.count).next_multiple_of(COLUMNS);
+                let m = Pieces::new(m, columns * width);
+                pool.run(m.number(), &|i| {
+                    let m = m.get(i);
+                    m.fill(0.0);
+                    table().dense_transposed_times((data, depth), i * columns, pick, g, width, m);
+                });
+            }
+            Rows::Sparse(_) => {
+                let add = |range: Range<usize>, sum: &mut [f32]| {
+                    let g = &g[range.start * width..range.end * width];
+                    table().transposed_times(rows, pick.skip(range.start), g, width, sum);
+                };
+                let number = parts::number(count, row_entries, m.len() / width, width);
+                let Some(pool) = self.pool.as_ref().filter(|_| number > 1) else {
+                    return parts::sum(count, number, m, scratch, |range, sum| {
+                        add(range, sum);
+                        Ok(())
+                    });
+                };
                 try_resize(scratch, number * m.len())?;
-                scratch.fill(0.0);
-                pool.install(|| {
-                    let sums = scratch.par_chunks_exact_mut(m.len()).enumerate();
-                    sums.for_each(|(i, sum)| add(parts::range(i, number, count), sum));
+                let sums = Pieces::new(scratch, m.len());
+                pool.run(number, &|i| {
+                    let sum = sums.get(i);
+                    sum.fill(0.0);
+                    add(parts::range(i, number, count), sum);
                 });
                 parts::total(m, scratch);
-                Ok(())
             }
         }
+        Ok(())
     }
 
-    /// Whether a product of this many flops is shared among threads.
-    pub fn shares(&self, flops: usize) -> bool {
-        self.pool_for(flops).is_some()
+    /// Whether a product of so many entries with rows of this width is shared among threads.
+    pub fn shares(&self, entries: usize, width: usize) -> bool {
+        self.pool_for(entries, width).is_some()
     }
 
-    fn pool_for(&self, flops: usize) -> Option<&rayon::ThreadPool> {
-        if flops < SERIAL_FLOPS { None } else { self.pool.as_ref().and_then(|p| p.pool.as_ref()) }
-    }
-}
-
-impl Pool {
-    fn start(count: usize) -> Result<Pool> {
-        let handles = Mutex::new(Vec::with_capacity(count));
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(count)
-            .spawn_handler(|thread| {
-                let name = format!("plimsoll-{}", thread.index());
-                let handle = std::thread::Builder::new().name(name).spawn(|| thread.run())?;
-                handles.lock().unwrap_or_else(|e| e.into_inner()).push(handle);
-                Ok(())
-            })
-            .build()
-            .map_err(|e| Error::OutOfMemory(format!("cannot start {count} threads: {e}")))?;
-        Ok(Pool { pool: Some(pool), handles, process: std::process::id() })
+    fn pool_for(&self, entries: usize, width: usize) -> Option<&Pool> {
+        self.pool.as_ref().filter(|_| entries * width.div_ceil(16) >= LITTLE_WORK)
     }
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
-        if self.process != std::process::id() {
-            // A child after fork: the threads are not here to be told or joined.
-            std::mem::forget(self.pool.take());
-            std::mem::forget(std::mem::take(&mut self.handles));
-            return;
-        }
-        drop(self.pool.take());
-        for handle in self.handles.get_mut().unwrap_or_else(|e| e.into_inner()).drain(..) {
-            let _ = handle.join();
-        }
+/// A slice in pieces of equal length, the last one perhaps shorter, for threads that take one each.
+struct Pieces<'a> {
+    start: *mut f32,
+    len: usize,
+    piece: usize,
+    slice: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: the pieces are handed out by number, and `Pool::run` gives each number to one thread.
+unsafe impl Sync for Pieces<'_> {}
+
+impl<'a> Pieces<'a> {
+    fn new(slice: &'a mut [f32], piece: usize) -> Self {
+        Pieces { start: slice.as_mut_ptr(), len: slice.len(), piece, slice: PhantomData }
+    }
+
+    fn number(&self) -> usize {
+        self.len.div_ceil(self.piece.max(1))
+    }
+
+    /// Piece `i`; no other thread may ask for the same one.
+    #[allow(clippy::mut_from_ref)]
+    fn get(&self, i: usize) -> &'a mut [f32] {
+        let start = (i * self.piece).min(self.len);
+        let end = (start + self.piece).min(self.len);
+        // SAFETY: the range is in the slice, and belongs to whoever was given the number `i`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), end - start) }
     }
 }

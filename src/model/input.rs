@@ -62,11 +62,16 @@ impl Input {
         scratch: &mut Vec<f32>,
     ) -> Result<()> {
         let pick = chain.pick_above(0);
+        let (outlook, count) = (graph.outlook()?, g.len() / width);
         if let Some(product) = &self.kept {
-            return threads.transposed_times(product.rows(), pick, g, width, m, scratch);
+            return threads.transposed_times((product.rows(), outlook.mean_columns()), pick, (g, width), m, scratch);
         }
         // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding.
-        parts::sum(g.len() / width, m, scratch, |range, sum| {
+        let parts = match outlook.dense() {
+            true => 1,
+            false => parts::number(count, outlook.mean_columns(), m.len() / width, width),
+        };
+        parts::sum(count, parts, m, scratch, |range, sum| {
             for start in range.clone().step_by(CHUNK) {
                 let end = (start + CHUNK).min(range.end);
                 let rows = self.chunk(graph, pick.skip(start), end - start)?;

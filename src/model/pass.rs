@@ -2,12 +2,12 @@
 //!
 //! A layer computes Z = Op·In·W. Layer 0 with an exact input reads rows of ÂX, which is Op·In already. Elsewhere the
 //! narrower side is taken through the sparse product: (Op·(In·W)) if fan_out ≤ fan_in, else ((Op·In)·W). The choice
-//! looks at the widths alone, so that a node's output has the same bits in whatever company it is computed. Only a
-//! gradient over so many nodes that Â(XW) costs less than (ÂX)W takes that way instead.
+//! looks at the widths alone, so that a node's output has the same bits in whatever company it is computed. A gradient
+//! belongs to its batch as a whole, and takes the cheaper way for it.
 
 use super::Model;
 use super::input::Input;
-use crate::error::{Error, Result, try_resize};
+use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::{Graph, Matrix};
 use crate::kernel::{Pick, Rows, Sparse, Threads, table};
 use crate::sample::{Chain, Sampler};
@@ -20,8 +20,8 @@ pub struct Workspace {
     /// Scratch of cutting the chain.
     pub sampler: Sampler,
     input: Input,
-    /// Whether an exact input layer is Â(XW) in the pass at work.
-    features_first: bool,
+    /// The order of each layer's products in the pass at work.
+    orders: Vec<Order>,
     layers: Vec<Buffers>,
     log_sums: Vec<f64>,
     losses: Vec<f64>,
@@ -74,13 +74,19 @@ impl Workspace {
         &self.layers[l].output
     }
 
-    /// Computes the layers `0 ..= last` over the chain.
+    /// Computes the layers `0 ..= last` over the chain, each node's output with the bits it has in any company.
     pub fn forward(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
-        if self.layers.len() < model.num_layers() {
-            self.layers.resize_with(model.num_layers(), Buffers::default);
-            self.transposed.resize_with(model.num_layers(), Transposed::default);
-        }
-        if self.chain.exact_input() && !self.features_first {
+        self.orders.clear();
+        self.orders.extend((0..=last).map(|l| order(model, &self.chain, l)));
+        self.layers(model, graph, threads, last, keep)
+    }
+
+    /// Computes the layers `0 ..= last` in the orders that have been chosen.
+    fn layers(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
+        let num_layers = model.num_layers().max(self.layers.len());
+        self.layers.resize_with(num_layers, Buffers::default);
+        self.transposed.resize_with(num_layers, Transposed::default);
+        if self.orders[0] == Order::Aggregated {
             self.input.prepare(graph, keep)?;
         }
         for l in 0..=last {
@@ -89,7 +95,7 @@ impl Workspace {
             let Buffers { output, middle, gathered } = &mut here[0];
             try_resize(output, above * width)?;
             let (chain, w) = (&self.chain, model.weights(l));
-            match order(model, chain, self.features_first, l) {
+            match self.orders[l] {
                 Order::Aggregated => {
                     self.input.times(graph, chain, threads, (w, width), output)?;
                 }
@@ -157,12 +163,31 @@ impl Workspace {
         threads: &Threads,
         labels: &[i32],
     ) -> Result<f64> {
-        self.features_first = self.chain.exact_input() && features_first(graph, self.chain.nodes_above(0))?;
-        let passed = self.forward(model, graph, threads, model.num_layers() - 1, true);
+        self.orders.clear();
+        for l in 0..model.num_layers() {
+            self.orders.push(cheapest_order(model, graph, &self.chain, l)?);
+        }
+        self.reserve(model, matches!(graph.features()?, Matrix::Dense { .. }))?;
+        let passed = self.layers(model, graph, threads, model.num_layers() - 1, true);
         let passed = passed.and_then(|()| self.gradient_after_forward(model, graph, threads, labels));
-        self.features_first = false;
         self.release();
         passed
+    }
+
+    /// Makes room for either order of a layer's products: the next batch may take the other one.
+    fn reserve(&mut self, model: &Model, dense_features: bool) -> Result<()> {
+        self.layers.resize_with(model.num_layers().max(self.layers.len()), Buffers::default);
+        for l in usize::from(self.chain.exact_input())..model.num_layers() {
+            let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
+            let (above, below) = (self.chain.count_above(l), self.chain.inputs(l).1);
+            let middle = (below * fan_out).max(above * fan_in);
+            try_reserve_with_slack(&mut self.layers[l].middle, middle)?;
+            try_reserve_with_slack(&mut self.middle_delta, middle)?;
+            if l == 0 && dense_features {
+                try_reserve_with_slack(&mut self.layers[l].gathered, below * fan_in)?;
+            }
+        }
+        Ok(())
     }
 
     fn gradient_after_forward(
@@ -211,7 +236,7 @@ impl Workspace {
             let (below, here) = self.layers.split_at(l);
             let (chain, w) = (&self.chain, model.weights(l));
             let gradient = &mut self.gradient[model.range(l)];
-            match order(model, chain, self.features_first, l) {
+            match self.orders[l] {
                 Order::FeaturesFirst => {
                     let (operator, pick) = (Rows::Sparse(graph.operator()), chain.pick_above(0));
                     try_resize(&mut self.middle_delta, graph.num_nodes() * width)?;
@@ -227,8 +252,9 @@ impl Workspace {
                         self.middle_delta.fill(0.0);
                         table().transposed_times(operator, pick, &self.delta, width, &mut self.middle_delta);
                     }
-                    let (x, scratch) = (graph.features()?.rows(), &mut self.partial_sums);
-                    threads.transposed_times(x, Pick::From(0), &self.middle_delta, width, gradient, scratch)?;
+                    let (x, scratch) = (graph.features()?, &mut self.partial_sums);
+                    let (x, by) = ((x.rows(), x.row_entries()), (self.middle_delta.as_slice(), width));
+                    threads.transposed_times(x, Pick::From(0), by, gradient, scratch)?;
                 }
                 Order::Aggregated => {
                     let by = (self.delta.as_slice(), width);
@@ -240,8 +266,9 @@ impl Workspace {
                     let by = (self.delta.as_slice(), width);
                     let operator = (chain.operator(graph, l), chain.number_of_cut());
                     self.transposed[l].times(operator, threads, by, count, &mut self.middle_delta)?;
-                    let scratch = &mut self.partial_sums;
-                    threads.transposed_times(rows, pick, &self.middle_delta, width, gradient, scratch)?;
+                    let row_entries = if l == 0 { graph.features()?.row_entries() } else { fan_in };
+                    let (by, scratch) = ((self.middle_delta.as_slice(), width), &mut self.partial_sums);
+                    threads.transposed_times((rows, row_entries), pick, by, gradient, scratch)?;
                     if l > 0 {
                         transpose(w, width, &mut self.transposed_weights)?;
                         try_resize(&mut self.next_delta, count * fan_in)?;
@@ -250,9 +277,9 @@ impl Workspace {
                     }
                 }
                 Order::AggregateFirst => {
-                    let aggregated = Rows::Dense { data: &here[0].middle, width: fan_in };
-                    let scratch = &mut self.partial_sums;
-                    threads.transposed_times(aggregated, Pick::From(0), &self.delta, width, gradient, scratch)?;
+                    let aggregated = (Rows::Dense { data: &here[0].middle, width: fan_in }, fan_in);
+                    let (by, scratch) = ((self.delta.as_slice(), width), &mut self.partial_sums);
+                    threads.transposed_times(aggregated, Pick::From(0), by, gradient, scratch)?;
                     if l > 0 {
                         transpose(w, width, &mut self.transposed_weights)?;
                         try_resize(&mut self.middle_delta, self.delta.len() / width * fan_in)?;
@@ -299,10 +326,30 @@ fn features_first(graph: &Graph, rows: &[i32]) -> Result<bool> {
     Ok(aggregated > (entries + rows.iter().map(|&v| degree(v)).sum::<usize>()) as f32)
 }
 
-fn order(model: &Model, chain: &Chain, features_first: bool, l: usize) -> Order {
+/// The order that costs least for the chain as a whole, by counted products.
+fn cheapest_order(model: &Model, graph: &Graph, chain: &Chain, l: usize) -> Result<Order> {
+    if l == 0 && chain.exact_input() {
+        let first = features_first(graph, chain.nodes_above(0))?;
+        return Ok(if first { Order::FeaturesFirst } else { Order::Aggregated });
+    }
+    let Rows::Sparse(operator) = chain.operator(graph, l) else {
+        return Err(Error::Internal("a dense operator".to_string()));
+    };
+    // Sparse features are not expanded into dense rows for the sake of the order.
+    if l == 0 && matches!(graph.features()?, Matrix::Sparse { .. }) {
+        return Ok(order(model, chain, l));
+    }
+    let (entries, above, below) = (operator.indices.len(), chain.count_above(l), chain.inputs(l).1);
+    // A row narrower than a vector costs as much as a whole one.
+    let [fan_in, fan_out] = [model.widths[l], model.widths[l + 1]].map(|w| w.next_multiple_of(4));
+    let transform_first = below * fan_in * fan_out + entries * fan_out;
+    let aggregate_first = above * fan_in * fan_out + entries * fan_in;
+    Ok(if transform_first <= aggregate_first { Order::TransformFirst } else { Order::AggregateFirst })
+}
+
+fn order(model: &Model, chain: &Chain, l: usize) -> Order {
     let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
     match l {
-        0 if chain.exact_input() && features_first => Order::FeaturesFirst,
         0 if chain.exact_input() => Order::Aggregated,
         _ if fan_out <= fan_in => Order::TransformFirst,
         _ => Order::AggregateFirst,

@@ -1,8 +1,9 @@
 //! One block of Â: some rows, the columns they touch, the columns relabelled 0, 1, ….
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::kernel::{Rows, Sparse};
+use crate::kernel::{Rows, Sparse, prefetch};
 use std::hint::select_unpredictable;
+use std::ops::Range;
 
 /// From node ids to local ids. As long as the graph, but clearing it costs only what was entered.
 #[derive(Default)]
@@ -29,6 +30,14 @@ impl NodeMap {
     /// Gives `node` the local id `id`.
     pub fn insert(&mut self, node: i32, id: usize) {
         self.ids[node as usize] = id as u32 + 1;
+    }
+
+    /// The local id of `node`: the one it has, or else `id`.
+    #[inline(always)]
+    fn get_or_insert(&mut self, node: i32, id: usize) -> usize {
+        let known = &mut self.ids[node as usize];
+        *known = select_unpredictable(*known == 0, id as u32 + 1, *known);
+        *known as usize - 1
     }
 
     /// Forgets `nodes`.
@@ -105,6 +114,45 @@ impl Columns {
     }
 }
 
+/// Where some rows of Â are, looked up beforehand and all at once: one by one, each row's loop would wait for its own.
+#[derive(Default)]
+pub struct RowSpans {
+    /// Where each row starts in Â.
+    pub starts: Vec<usize>,
+    /// Entries of the rows before each one, and of all.
+    pub offsets: Vec<u64>,
+}
+
+impl RowSpans {
+    /// Looks up the rows `above`.
+    pub fn look_up(&mut self, operator: Sparse<'_>, above: &[i32]) -> Result<()> {
+        try_resize(&mut self.starts, above.len())?;
+        try_resize(&mut self.offsets, above.len() + 1)?;
+        let mut entries = 0;
+        for ((offset, first), &v) in self.offsets.iter_mut().zip(&mut self.starts).zip(above) {
+            let (start, end) = (operator.indptr[v as usize], operator.indptr[v as usize + 1]);
+            *first = start as usize;
+            *offset = entries;
+            entries += (end - start) as u64;
+            prefetch(operator.indices, start as usize);
+            prefetch(operator.values, start as usize);
+        }
+        self.offsets[above.len()] = entries;
+        Ok(())
+    }
+
+    /// Entries of all rows.
+    pub fn entries(&self) -> usize {
+        self.offsets[self.starts.len()] as usize
+    }
+
+    /// Each row's place in Â.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let lengths = self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        self.starts.iter().zip(lengths).map(|(&start, length)| start..start + length)
+    }
+}
+
 /// A block of Â, or of Â with its columns weighted. Buffers are reused from cut to cut.
 #[derive(Default)]
 pub struct Block {
@@ -112,7 +160,7 @@ pub struct Block {
     indices: Vec<i32>,
     values: Vec<f32>,
     nodes: Vec<i32>,
-    /// Scratch of [`Block::keep_marked`].
+    /// Scratch of [`Block::read_drawn`].
     met: Vec<u64>,
 }
 
@@ -147,29 +195,25 @@ impl Block {
         try_reserve_with_slack(&mut self.values, entries)
     }
 
-    /// Reads the rows `above` of Â. Columns get local ids in the order in which they are met, and keep them in `map`
-    /// until [`Block::forget`].
-    pub fn read(&mut self, operator: Sparse<'_>, above: &[i32], map: &mut NodeMap) -> Result<()> {
-        let entries = above.iter().map(|&v| operator.indptr[v as usize + 1] - operator.indptr[v as usize]).sum::<i64>();
-        let entries = entries as usize;
-        try_resize(&mut self.indptr, above.len() + 1)?;
+    /// Reads rows of Â. Columns get local ids in the order in which they are met, and keep them in `map` until
+    /// [`Block::forget`].
+    pub fn read(&mut self, operator: Sparse<'_>, rows: &RowSpans, map: &mut NodeMap) -> Result<()> {
+        let entries = rows.entries();
+        try_resize(&mut self.indptr, rows.starts.len() + 1)?;
         try_resize(&mut self.indices, entries)?;
         try_resize(&mut self.values, entries)?;
         try_resize(&mut self.nodes, entries + 1)?;
         self.indptr[0] = 0;
         let (mut at, mut known) = (0, 0);
-        for (row, &v) in above.iter().enumerate() {
-            let (columns, values) = operator.row(v as usize);
+        for (row, range) in rows.ranges().enumerate() {
+            let (columns, values) = (&operator.indices[range.clone()], &operator.values[range]);
             let end = at + columns.len();
             let entries = self.indices[at..end].iter_mut().zip(&mut self.values[at..end]);
             for ((index, value), (&u, &a)) in entries.zip(columns.iter().zip(values)) {
                 // The node is written down in any case, and stays if it is new: most are, which no branch foresees.
                 self.nodes[known] = u;
-                let id = &mut map.ids[u as usize];
-                let is_new = *id == 0;
-                known += usize::from(is_new);
-                *id = select_unpredictable(is_new, known as u32, *id);
-                *index = *id as i32 - 1;
+                *index = map.get_or_insert(u, known) as i32;
+                known += usize::from(*index == known as i32);
                 *value = a;
             }
             at = end;
@@ -179,48 +223,41 @@ impl Block {
         Ok(())
     }
 
-    /// Reads the rows `above` of Â, but only the columns in `marked`, each times the scale at its local id there. Columns
-    /// get ids of their own in the order in which they are met. `ids` is scratch.
-    pub fn keep_marked(
+    /// Reads rows of Â, but only the columns that have been drawn, each times `weight` for every time it has. Columns get
+    /// local ids in the order in which they are met, and keep them in `map` until [`Block::forget`].
+    pub fn read_drawn(
         &mut self,
         operator: Sparse<'_>,
-        above: &[i32],
-        marked: &NodeMap,
-        scale: &[f32],
-        ids: &mut Vec<i32>,
+        rows: &RowSpans,
+        times_drawn: &[u16],
+        weight: f64,
+        map: &mut NodeMap,
     ) -> Result<()> {
-        let entries = above.iter().map(|&v| operator.indptr[v as usize + 1] - operator.indptr[v as usize]).sum::<i64>();
-        let entries = entries as usize;
-        try_resize(&mut self.indptr, above.len() + 1)?;
+        let entries = rows.entries();
+        try_resize(&mut self.indptr, rows.starts.len() + 1)?;
         try_resize(&mut self.met, entries + 1)?;
-        let (met, indptr, marked) = (&mut self.met[..entries + 1], &mut self.indptr[..], &marked.ids[..]);
+        let (met, indptr) = (&mut self.met[..entries + 1], &mut self.indptr[..]);
         indptr[0] = 0;
         let mut count = 0;
-        for (row, &v) in above.iter().enumerate() {
-            let start = operator.indptr[v as usize] as usize;
-            let columns = &operator.indices[start..operator.indptr[v as usize + 1] as usize];
-            for (at, &u) in columns.iter().enumerate() {
-                // Written in any case and kept if u is marked, which no branch foresees.
-                met[count] = (start + at) as u64;
-                count += usize::from(marked[u as usize] != 0);
+        for (row, range) in rows.ranges().enumerate() {
+            for (at, &u) in range.clone().zip(&operator.indices[range]) {
+                // Written in any case and kept if u has been drawn, which no branch foresees.
+                met[count] = at as u64;
+                count += usize::from(times_drawn[u as usize] != 0);
             }
             indptr[row + 1] = count as i64;
         }
         try_resize(&mut self.indices, count)?;
         try_resize(&mut self.values, count)?;
-        try_resize(&mut self.nodes, scale.len() + 1)?;
-        try_resize(ids, scale.len())?;
-        ids.fill(-1);
+        try_resize(&mut self.nodes, count + 1)?;
         let mut known = 0;
         for ((&at, index), value) in met.iter().zip(&mut self.indices).zip(&mut self.values) {
             let u = operator.indices[at as usize];
-            let place = marked[u as usize] as usize - 1;
-            let id = &mut ids[place];
+            let scale = (f64::from(times_drawn[u as usize]) * weight) as f32;
+            *value = operator.values[at as usize] * scale;
             self.nodes[known] = u;
-            *id = select_unpredictable(*id < 0, known as i32, *id);
-            known += usize::from(*id == known as i32);
-            *index = *id;
-            *value = operator.values[at as usize] * scale[place];
+            *index = map.get_or_insert(u, known) as i32;
+            known += usize::from(*index == known as i32);
         }
         self.nodes.truncate(known);
         Ok(())
@@ -299,27 +336,26 @@ impl Block {
     pub fn keep_columns(&mut self, scale: &[f32], ids: &mut Vec<i32>) -> Result<()> {
         try_resize(ids, scale.len())?;
         let mut kept = 0;
-        for (u, &s) in scale.iter().enumerate() {
-            ids[u] = kept as i32;
-            if s != 0.0 {
-                self.nodes[kept] = self.nodes[u];
-                kept += 1;
-            }
+        for ((id, &s), u) in ids.iter_mut().zip(scale).zip(0..) {
+            *id = kept as i32;
+            self.nodes[kept] = self.nodes[u];
+            kept += usize::from(s != 0.0);
         }
         self.nodes.truncate(kept);
+        let (indices, values, ids) = (&mut self.indices[..], &mut self.values[..], &ids[..scale.len()]);
         let (mut begin, mut write) = (0, 0);
-        for row in 1..self.indptr.len() {
-            let end = self.indptr[row] as usize;
+        for offset in &mut self.indptr[1..] {
+            let end = *offset as usize;
             for at in begin..end {
-                let u = self.indices[at] as usize;
-                if scale[u] != 0.0 {
-                    self.indices[write] = ids[u];
-                    self.values[write] = self.values[at] * scale[u];
-                    write += 1;
-                }
+                // Written in any case and kept if the column is, which no branch foresees. Never ahead of what is read.
+                let (u, value) = (indices[at] as usize, values[at]);
+                let s = scale[u];
+                indices[write] = ids[u];
+                values[write] = value * s;
+                write += usize::from(s != 0.0);
             }
             begin = end;
-            self.indptr[row] = write as i64;
+            *offset = write as i64;
         }
         self.indices.truncate(write);
         self.values.truncate(write);

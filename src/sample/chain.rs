@@ -1,6 +1,6 @@
 //! The chain of blocks of one gradient or prediction, from the batch down to the input.
 
-use super::block::Columns;
+use super::block::{Columns, RowSpans};
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
@@ -39,13 +39,15 @@ pub struct Sampler {
     counts: Vec<u64>,
     scale: Vec<f32>,
     ids: Vec<i32>,
-    /// Entries of the rows above, up to each row.
-    offsets: Vec<u64>,
+    /// Where the rows above are.
+    rows: RowSpans,
     /// Nodes drawn, useful or not.
     drawn: Vec<i32>,
     /// Row and column of each entry picked.
     picks: Vec<(u32, i32)>,
-    /// Local ids of the columns looked at, or of the nodes drawn.
+    /// How often each node of the graph has been drawn.
+    times_drawn: Vec<u16>,
+    /// Local ids of the columns looked at.
     looked_at: NodeMap,
     columns: Columns,
 }
@@ -102,13 +104,14 @@ impl Chain {
         for l in (usize::from(self.exact_input)..num_layers).rev() {
             let (block, above) = self.blocks[l..].split_first_mut().expect("a block per layer");
             let above = if l + 1 == num_layers { &self.top } else { above[0].nodes() };
+            sampler.rows.look_up(graph.operator(), above)?;
             if let Layer::Draw(size) = choose(l)
                 && sampler.draw_uniform(graph, block, above, size, draws, l)?
             {
                 continue;
             }
             let chosen = block
-                .read(graph.operator(), above, &mut sampler.map)
+                .read(graph.operator(), &sampler.rows, &mut sampler.map)
                 .and_then(|()| sampler.choose(graph, block, choose(l), draws, l));
             // Whatever went wrong, the map must be empty for the next block.
             block.forget(&mut sampler.map);
@@ -215,18 +218,12 @@ impl Sampler {
             return Ok(false);
         }
         let (operator, num_nodes) = (graph.operator(), graph.num_nodes());
-        try_resize(&mut self.offsets, above.len() + 1)?;
-        let mut entries = 0;
-        for (offset, &v) in self.offsets.iter_mut().zip(above) {
-            *offset = entries;
-            entries += (operator.indptr[v as usize + 1] - operator.indptr[v as usize]) as u64;
-        }
-        self.offsets[above.len()] = entries;
-        let entries = entries as usize;
+        let entries = self.rows.entries();
         // Of E entries t·E/n are picked by columns, at the cost of a dozen entries read, or of a few draws.
         let picked = size as f64 * entries as f64 / num_nodes as f64;
-        let by_columns = graph.is_symmetric() && entries <= num_nodes && size <= num_nodes / 8;
-        let by_rows = 2 * size <= entries && (!by_columns || 3.0 * picked >= above.len() as f64);
+        let by_columns = graph.is_symmetric() && entries <= num_nodes && size <= num_nodes / 5;
+        let few = size <= usize::from(u16::MAX) && 2 * size <= entries;
+        let by_rows = few && (!by_columns || 3.0 * picked >= above.len() as f64);
         if !by_rows && !by_columns {
             return Ok(false);
         }
@@ -235,7 +232,7 @@ impl Sampler {
         let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
         let weight = num_nodes as f64 / size as f64;
         match by_rows {
-            true => self.draw_by_rows(operator, block, above, (size, weight), &mut stream)?,
+            true => self.draw_by_rows(operator, block, (size, weight), &mut stream)?,
             false => self.draw_by_columns(operator, block, above, (size, weight), &mut stream)?,
         }
         Ok(true)
@@ -246,31 +243,24 @@ impl Sampler {
         &mut self,
         operator: Sparse<'_>,
         block: &mut Block,
-        above: &[i32],
         (size, weight): (usize, f64),
         stream: &mut Stream,
     ) -> Result<()> {
-        let num_nodes = operator.num_rows() as u64;
+        let num_nodes = operator.num_rows();
+        if self.times_drawn.len() < num_nodes {
+            try_resize(&mut self.times_drawn, num_nodes)?;
+        }
         self.drawn.clear();
         try_reserve_with_slack(&mut self.drawn, size)?;
-        self.drawn.extend((0..size).map(|_| stream.below(num_nodes) as i32));
-        // Each node's place in `counts`; the last one of equal nodes gets the count.
-        self.counts.clear();
-        try_reserve_with_slack(&mut self.counts, size)?;
-        for &u in &self.drawn {
-            match self.looked_at.get(u) {
-                Some(place) => self.counts[place] += 1,
-                None => {
-                    self.looked_at.insert(u, self.counts.len());
-                    self.counts.push(1);
-                }
-            }
+        for _ in 0..size {
+            let u = stream.below(num_nodes as u64);
+            self.times_drawn[u as usize] += 1;
+            self.drawn.push(u as i32);
         }
-        try_resize(&mut self.scale, self.counts.len())?;
-        self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
-        let kept = block.keep_marked(operator, above, &self.looked_at, &self.scale, &mut self.ids);
-        self.looked_at.remove(&self.drawn);
-        kept
+        let read = block.read_drawn(operator, &self.rows, &self.times_drawn, weight, &mut self.map);
+        block.forget(&mut self.map);
+        self.drawn.iter().for_each(|&u| self.times_drawn[u as usize] = 0);
+        read
     }
 
     /// For a symmetric Â: reads neither all rows above nor their columns. An entry of those rows is picked instead of a
@@ -284,7 +274,7 @@ impl Sampler {
         (size, weight): (usize, f64),
         stream: &mut Stream,
     ) -> Result<()> {
-        let entries = self.offsets[above.len()];
+        let entries = self.rows.offsets[above.len()];
         let candidates = stream.binomial(size as u64, entries as f64 / operator.num_rows() as f64);
         self.pick(operator, above, entries, candidates as usize, stream)?;
         above.iter().enumerate().for_each(|(row, &v)| self.map.insert(v, row));
@@ -327,11 +317,11 @@ impl Sampler {
             let (mut row, mut left) = (0, above.len());
             while left > 1 {
                 let half = left / 2;
-                row = select_unpredictable(self.offsets[row + half] <= entry, row + half, row);
+                row = select_unpredictable(self.rows.offsets[row + half] <= entry, row + half, row);
                 left -= half;
             }
-            let at = operator.indptr[above[row] as usize] as u64 + entry - self.offsets[row];
-            let u = operator.indices[at as usize];
+            let at = self.rows.starts[row] + (entry - self.rows.offsets[row]) as usize;
+            let u = operator.indices[at];
             prefetch(operator.indptr, u as usize);
             self.picks.push((row as u32, u));
         }
@@ -423,8 +413,8 @@ impl Sampler {
         try_resize(&mut self.scale, self.counts.len())?;
         for ((scale, &count), &mass) in self.scale.iter_mut().zip(&self.counts).zip(&self.masses) {
             // A column of mass 0 has no entry but zeros, and is not worth a division by 0.
-            let drawn = count > 0 && mass > 0.0;
-            *scale = if drawn { (count as f64 * total / (size as f64 * mass)) as f32 } else { 0.0 };
+            let weight = count as f64 * total / (size as f64 * mass);
+            *scale = select_unpredictable(count > 0 && mass > 0.0, weight as f32, 0.0);
         }
         Ok(())
     }

@@ -5,12 +5,13 @@
 //! meet no row and add nothing, so the number of draws that fall into S is drawn instead, from the binomial
 //! distribution: the same estimator at a cost that neither the sample size nor the graph's size enters.
 //!
-//! Uniform draws on a symmetric Â, if few are useful, need not even read all rows: see `Sampler::draw_by_columns`.
+//! Uniform draws need not know S: few draws are made as they are and looked for in the rows, and where few are useful a
+//! symmetric Â need not even be read row by row. See `Sampler::draw_uniform`.
 
 mod block;
 mod chain;
 mod distribution;
 
-pub use block::{Block, NodeMap};
+pub use block::{Block, NodeMap, RowSpans};
 pub use chain::{Chain, Draws, Layer, Sampler};
 pub use distribution::{Distribution, checksum};
