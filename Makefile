@@ -2,6 +2,8 @@
 # make demo       compiles examples/c/mixture.c against it and runs it; EPOCHS=… for other than 100 epochs
 # make test       every test there is; each test-… below also runs by itself
 # make lint       formatting and clippy
+# make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
+#                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
 # make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
 # make clean      removes target/, the only place that anything is built in
 #
@@ -37,7 +39,7 @@ export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
 .PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-valgrind lint header clean
+        test-valgrind bench lint header clean
 .NOTPARALLEL:
 
 build:
@@ -178,6 +180,10 @@ else
 test-valgrind:
 	@printf '\n*** NOT CHECKED: valgrind is not installed, memory errors and leaks go unseen ***\n\n' >&2
 endif
+
+BENCH ?= all
+bench:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/compare.py $(BENCH)
 
 lint:
 	$(CARGO) fmt --check
