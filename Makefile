@@ -2,6 +2,10 @@
 # make demo       compiles examples/c/mixture.c against it and runs it; EPOCHS=… for other than 100 epochs
 # make test       every test there is; each test-… below also runs by itself
 # make lint       formatting and clippy
+# make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
+#                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
+# make bench-instructions
+#                 counts the instructions of fixed workloads and compares them with benches/instructions.csv
 # make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
 # make clean      removes target/, the only place that anything is built in
 #
@@ -37,7 +41,7 @@ export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
 .PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-valgrind lint header clean
+        test-valgrind bench bench-instructions lint header clean
 .NOTPARALLEL:
 
 build:
@@ -178,6 +182,13 @@ else
 test-valgrind:
 	@printf '\n*** NOT CHECKED: valgrind is not installed, memory errors and leaks go unseen ***\n\n' >&2
 endif
+
+BENCH ?= all
+bench:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/compare.py $(BENCH)
+
+bench-instructions:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/instructions.py
 
 lint:
 	$(CARGO) fmt --check
