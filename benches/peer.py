@@ -5,7 +5,7 @@
 
 ENGINE: torch (PyTorch autograd, index work in NumPy, the fastest way found), pyg (PyTorch Geometric: bipartite_subgraph
 for sampled layers, NeighborLoader for 'unbiased', GCNConv for 'full'), scipy (NumPy/SciPy by hand, no autograd), numba
-(compiled loops, see peer_numba.py), numba-mt (the same with NumPy's Mersenne twister).
+(compiled loops, see peer_numba.py), numba-splitmix (the same with a faster generator of random numbers than NumPy's).
 --sample N: N iid uniform draws with replacement at the input (1 layer) or at the hidden layer (2 layers, ÂX cached);
 --sample unbiased: the whole neighbourhood, ÂX cached except in pyg; --sample full: one step on all training nodes.
 SGD with the step lr/√k, hidden width 16, batches of 256, no biases. Features are divided by their rows' sums unless
@@ -20,7 +20,7 @@ import sys
 import time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("engine", choices=["torch", "pyg", "scipy", "numba", "numba-mt"])
+parser.add_argument("engine", choices=["torch", "pyg", "scipy", "numba", "numba-splitmix"])
 parser.add_argument("data")
 parser.add_argument("--layers", type=int, default=2, choices=[1, 2])
 parser.add_argument("--sample", default="400")
@@ -284,9 +284,9 @@ def run_numba():
     import peer_numba
     batch_size = len(TRAIN) if args.sample == "full" else BATCH
     measure(peer_numba.epochs(A, X, AX, Y, TRAIN, WEIGHTS, args.layers, SAMPLE, batch_size, args.lr,
-                               args.engine == "numba-mt"))
+                               args.engine == "numba"))
 
 
 if __name__ == "__main__":
     sys.exit({"torch": run_torch, "pyg": run_pyg, "scipy": run_scipy, "numba": run_numba,
-              "numba-mt": run_numba}[args.engine]())
+              "numba-splitmix": run_numba}[args.engine]())

@@ -124,8 +124,9 @@ pub(crate) fn try_resize<T: Copy + Default>(v: &mut Vec<T>, len: usize) -> Resul
 /// Makes room for `len` elements in all, with the slack of [`try_resize`].
 pub(crate) fn try_reserve_with_slack<T>(v: &mut Vec<T>, len: usize) -> Result<()> {
     const SLACK: usize = 4096;
+    const MOST_SLACK: usize = 1 << 16;
     if v.capacity() < len.max(1) {
-        let wanted = len.saturating_add(len / 2).saturating_add(SLACK) - v.len();
+        let wanted = len.saturating_add((len / 2).min(MOST_SLACK)).saturating_add(SLACK) - v.len();
         if v.try_reserve_exact(wanted).is_err() {
             v.try_reserve_exact(len - v.len())?;
         }

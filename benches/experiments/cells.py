@@ -6,13 +6,13 @@ import numpy as np
 
 from . import environment, machine, report
 
-ENGINES = ["plimsoll-1", "plimsoll-2", "numba", "scipy", "torch", "pyg"]
+ENGINES = ["plimsoll-1", "plimsoll-2", "numba", "numba-splitmix", "scipy", "torch", "pyg"]
 RIVALS = ["numba", "scipy", "torch", "pyg"]
 # The step c of c/√k, by data set and number of layers.
 STEPS = {"Mixture": (1, 1), "Cora": (1e3, 1e2), "Pubmed": (1e3, 1e1)}
 SAMPLES = {"Pubmed": ["400", "3200", "unbiased", "full"], "Cora": ["400", "unbiased", "full"],
            "Mixture": ["400", "unbiased", "full"]}
-NAMES = {"plimsoll-1": "Plimsoll", "plimsoll-2": "Plimsoll, 2 threads", "numba": "Numba", "numba-mt": "Numba, twister",
+NAMES = {"plimsoll-1": "Plimsoll", "plimsoll-2": "Plimsoll, 2 threads", "numba": "Numba", "numba-splitmix": "Numba, SplitMix",
          "scipy": "SciPy", "torch": "PyTorch", "pyg": "PyG"}
 ALONE = "two threads against one"
 
@@ -97,7 +97,7 @@ def plot(path, cells, medians):
     import matplotlib.pyplot as plt
     plt.rcParams.update({"font.family": "sans-serif", "font.size": 10, "svg.hashsalt": "plimsoll"})
     # Okabe and Ito's colours, which those who see few colours tell apart.
-    colours = {"plimsoll-1": "#D55E00", "plimsoll-2": "#E69F00", "numba": "#0072B2", "numba-mt": "#000000",
+    colours = {"plimsoll-1": "#D55E00", "plimsoll-2": "#E69F00", "numba": "#0072B2", "numba-splitmix": "#000000",
                "scipy": "#56B4E9", "torch": "#009E73", "pyg": "#CC79A7"}
     data_sets = list(dict.fromkeys(c[0] for c in cells))
     engines = [e for e in NAMES if any(e in medians[c] for c in cells)]

@@ -32,8 +32,6 @@ pub struct Workspace {
     transposed_weights: Vec<f32>,
     /// Transposed blocks, by layer.
     transposed: Vec<Transposed>,
-    /// The gradient by the output of the input layer with a row for every node.
-    spread_delta: Vec<f32>,
     partial_sums: Vec<f32>,
     gradient: Vec<f32>,
 }
@@ -233,7 +231,7 @@ impl Workspace {
         try_resize(&mut self.gradient, model.parameters.len())?;
         for l in (0..model.num_layers()).rev() {
             let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
-            let (below, here) = self.layers.split_at(l);
+            let (below, here) = self.layers.split_at_mut(l);
             let (chain, w) = (&self.chain, model.weights(l));
             let gradient = &mut self.gradient[model.range(l)];
             match self.orders[l] {
@@ -241,13 +239,14 @@ impl Workspace {
                     let (operator, pick) = (Rows::Sparse(graph.operator()), chain.pick_above(0));
                     try_resize(&mut self.middle_delta, graph.num_nodes() * width)?;
                     if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
-                        // Most rows of Â, which is its own transpose: all of them, with zeros for the others, can be shared.
-                        try_resize(&mut self.spread_delta, graph.num_nodes() * width)?;
-                        self.spread_delta.fill(0.0);
+                        // Most rows of Â, which is its own transpose: all of them, with zeros for the others, can be
+                        // shared. XW, of the same shape, has been of use and makes room.
+                        let spread = &mut here[0].middle;
+                        spread.fill(0.0);
                         for (&v, row) in chain.nodes_above(0).iter().zip(self.delta.chunks_exact(width)) {
-                            self.spread_delta[v as usize * width..][..width].copy_from_slice(row);
+                            spread[v as usize * width..][..width].copy_from_slice(row);
                         }
-                        threads.times(operator, Pick::From(0), &self.spread_delta, width, &mut self.middle_delta);
+                        threads.times(operator, Pick::From(0), spread, width, &mut self.middle_delta);
                     } else {
                         self.middle_delta.fill(0.0);
                         table().transposed_times(operator, pick, &self.delta, width, &mut self.middle_delta);
