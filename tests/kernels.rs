@@ -199,6 +199,25 @@ fn a_row_has_the_same_bits_alone_and_in_company() {
     }
 }
 
+/// A factor that does not fit the cache is read row by row, and a row has the same bits as from one that does.
+#[test]
+fn wide_rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
+    let mut random = Random::new(9);
+    for width in [70, 128, 200] {
+        let (rows, depth) = (40, 5000);
+        let factor = Factor::new(rows, 60, &mut random, real);
+        let m = random.floats(depth * width);
+        let (small, pick) = (&m[..60 * width], Pick::From(0));
+        assert!(m.len() > 1 << 18 && small.len() < 1 << 18);
+        for table in available() {
+            let (mut near, mut far) = (vec![f32::NAN; rows * width], vec![f32::NAN; rows * width]);
+            table.times(factor.both()[0], pick, small, width, &mut near);
+            table.times(factor.both()[0], pick, &m, width, &mut far);
+            assert!(bits(&near) == bits(&far), "{}", table.name);
+        }
+    }
+}
+
 #[test]
 fn shared_products_have_the_bits_of_one_thread() {
     let mut random = Random::new(5);

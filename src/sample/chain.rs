@@ -188,6 +188,33 @@ impl Chain {
     }
 }
 
+/// How uniform draws are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UniformWay {
+    /// See [`Sampler::draw_by_rows`].
+    ByRows,
+    /// See [`Sampler::draw_by_columns`].
+    ByColumns,
+    /// As from any other distribution, when S is known.
+    AfterReading,
+}
+
+impl UniformWay {
+    /// For `size` draws of `num_nodes` nodes, and so many rows above with so many entries.
+    pub fn cheapest(symmetric: bool, rows: usize, entries: usize, size: usize, num_nodes: usize) -> Self {
+        // By columns t·E/n entries are picked. Each costs as much as a dozen entries read or a few draws made.
+        let picked = size as f64 * entries as f64 / num_nodes as f64;
+        let by_columns = symmetric && entries <= num_nodes && size <= num_nodes / 5;
+        let by_rows = size <= usize::from(u16::MAX) && 2 * size <= entries;
+        match (by_rows, by_columns) {
+            (true, true) if 3.0 * picked < rows as f64 => UniformWay::ByColumns,
+            (true, _) => UniformWay::ByRows,
+            (false, true) => UniformWay::ByColumns,
+            (false, false) => UniformWay::AfterReading,
+        }
+    }
+}
+
 impl Sampler {
     /// Checks that no node of `batch` stands in it twice, in time that only its length enters.
     pub fn check_distinct(&mut self, num_nodes: usize, batch: &[i32], name: &str) -> Result<()> {
@@ -219,21 +246,17 @@ impl Sampler {
         }
         let (operator, num_nodes) = (graph.operator(), graph.num_nodes());
         let entries = self.rows.entries();
-        // Of E entries t·E/n are picked by columns, at the cost of a dozen entries read, or of a few draws.
-        let picked = size as f64 * entries as f64 / num_nodes as f64;
-        let by_columns = graph.is_symmetric() && entries <= num_nodes && size <= num_nodes / 5;
-        let few = size <= usize::from(u16::MAX) && 2 * size <= entries;
-        let by_rows = few && (!by_columns || 3.0 * picked >= above.len() as f64);
-        if !by_rows && !by_columns {
+        let way = UniformWay::cheapest(graph.is_symmetric(), above.len(), entries, size, num_nodes);
+        if way == UniformWay::AfterReading {
             return Ok(false);
         }
         self.reserve(block, entries)?;
         self.looked_at.fit(num_nodes)?;
         let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
         let weight = num_nodes as f64 / size as f64;
-        match by_rows {
-            true => self.draw_by_rows(operator, block, (size, weight), &mut stream)?,
-            false => self.draw_by_columns(operator, block, above, (size, weight), &mut stream)?,
+        match way {
+            UniformWay::ByRows => self.draw_by_rows(operator, block, (size, weight), &mut stream)?,
+            _ => self.draw_by_columns(operator, block, above, (size, weight), &mut stream)?,
         }
         Ok(true)
     }

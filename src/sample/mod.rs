@@ -13,5 +13,5 @@ mod chain;
 mod distribution;
 
 pub use block::{Block, NodeMap, RowSpans};
-pub use chain::{Chain, Draws, Layer, Sampler};
+pub use chain::{Chain, Draws, Layer, Sampler, UniformWay};
 pub use distribution::{Distribution, checksum};
