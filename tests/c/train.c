@@ -48,7 +48,7 @@ static void training_learns(void) {
       run = training_run(&s);
       CHECK(run.status == PLIM_OK);
       CHECK_OK(plim_model_evaluate(s.model, s.graph, PLIM_SPLIT_TEST, &after, &accuracy));
-      CHECK(after < before && accuracy > (how == CONSISTENT ? 0.36 : 0.5)); /* chance is a third; 30 draws are few */
+      CHECK(after < before && accuracy > 0.5); /* chance is a third */
       training_free(&s);
     }
   }

@@ -27,7 +27,7 @@ static inline plim_graph *training_graph(void) {
 
 /* A 2-layer model with 40 parameters, batches of a fifth of the training nodes and a rest, averaging; seeds differ. */
 static inline setup training_setup(estimation how, rule moves, size_t epochs) {
-  static const size_t widths[3] = {2, 8, 3}, sizes[2] = {40, 30};
+  static const size_t widths[3] = {2, 8, 3}, sizes[2] = {100, 100};
   setup s = {NULL, NULL, NULL, NULL, NULL};
   s.graph = training_graph();
   CHECK_OK(plim_model_gcn(widths, 3, 5, &s.model));
