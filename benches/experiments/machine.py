@@ -1,4 +1,4 @@
-"""What the machine gives at best: triad bandwidth and fused multiply-adds, and what runs on it."""
+"""What the machine gives at best: triad and gather bandwidth, fused multiply-adds, and what runs on it."""
 import os
 import platform
 import subprocess
@@ -19,14 +19,16 @@ def run(options):
     versions = ", ".join(f"{name} {version}" for name, version in report.versions().items())
     compilers = [subprocess.run(c, capture_output=True, text=True).stdout.splitlines()[0]
                  for c in ([environment.CC, "--version"], ["rustc", "--version"])]
-    rows = [[f"{t} thread{'s' if t > 1 else ''}", report.number(p["triad_gb_s"]), report.number(p["peak_256_gflops"]),
-             report.number(p["peak_512_gflops"])] for t, p in peaks.items()]
+    rows = [[f"{t} thread{'s' if t > 1 else ''}", report.number(p["triad_gb_s"]), report.number(p["gather_gb_s"]),
+             report.number(p["peak_256_gflops"]), report.number(p["peak_512_gflops"])] for t, p in peaks.items()]
     report.write_part(options, "machine", f"""## Machine
 
 {report.processor()}, {os.cpu_count()} cores, {report.caches()}, {report.memory_gib():.0f} GiB; {platform.system()}
 {platform.release()}; {'; '.join(compilers)}; Python {platform.python_version()}, {versions}.
 
-{report.table(["", "triad, GB/s", "256-bit FMA, GFLOP/s", "512-bit FMA, GFLOP/s"], rows)}
-The triad is `a = b + q·c` in doubles over arrays far beyond the caches, 24 bytes an element, plain stores
+{report.table(["", "triad, GB/s", "gather, GB/s", "256-bit FMA, GFLOP/s", "512-bit FMA, GFLOP/s"], rows)}
+The triad is `a = b + q·c` in doubles over arrays far beyond the caches, 24 bytes an element, plain stores.
+The gather reads rows of 256 bytes at random places of one of them, each asked for 16 rows ahead: what a sparse product
+with a factor in memory can hope for, where it does not meet a row again while it is in the cache
 ([machine.c](../../benches/c/machine.c)). {report.provenance()}""")
     return peaks

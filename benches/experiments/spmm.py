@@ -64,7 +64,7 @@ def run(options):
     inference = environment.compile_c("inference")
     folder = environment.WORK / "spmm"
     nnz, largest = make_graph(folder, n, nnz)
-    triads = {1: [], 2: []}
+    triads, gathers = {1: [], 2: []}, {1: [], 2: []}
     peer = [sys.executable, environment.BENCHES / "peer_spmm.py"]
 
     times = {(e, t, k): [] for e in engines for t in (1, 2) for k in WIDTHS}
@@ -73,6 +73,7 @@ def run(options):
     for k in range(rounds):
         for threads, peak in machine.measure(options).items():
             triads[threads].append(peak["triad_gb_s"])
+            gathers[threads].append(peak["gather_gb_s"])
         for threads in (1, 2):
             for engine in engines:
                 if engine == "plimsoll":
@@ -112,7 +113,7 @@ def run(options):
     rows, lines = [], []
     seconds = {key: statistics.median(t) for key, t in times.items() if t}
     for threads in (1, 2):
-        triad = statistics.median(triads[threads])
+        triad, gather = statistics.median(triads[threads]), statistics.median(gathers[threads])
         for width in WIDTHS:
             flops, moved = 2 * nnz * width, nnz * (8 + 4 * width) + 4 * width * n
             line = [f"{report.threads(threads)}, k = {width}"]
@@ -122,19 +123,21 @@ def run(options):
                     line += ["–", "–"]
                     continue
                 rows.append(dict(engine=engine, threads=threads, k=width, ms=1e3 * s, gflops=flops / s / 1e9,
-                                 gb_s=moved / s / 1e9, triad_gb_s=triad, share_of_triad=moved / s / 1e9 / triad))
+                                 gb_s=moved / s / 1e9, triad_gb_s=triad, share_of_triad=moved / s / 1e9 / triad,
+                                 gather_gb_s=gather, share_of_gather=moved / s / 1e9 / gather))
                 line += [f"{1e3 * s:.1f}", report.number(flops / s / 1e9)]
             ours = seconds.get(("plimsoll", threads, width))
             others = [seconds[e, threads, width] for e in engines if e != "plimsoll" and (e, threads, width) in seconds]
             line.append(report.number(min(others) / ours) + "×" if ours and others else "–")
             line.append(f"{100 * moved / ours / 1e9 / triad:.0f} %" if ours else "–")
+            line.append(f"{100 * moved / ours / 1e9 / gather:.0f} %" if ours else "–")
             lines.append(line)
     report.write_csv(options, "spmm", rows)
     inference_rows = [dict(engine=name, threads=threads, first_s=statistics.median(c[0] for c in t),
                            later_s=statistics.median(c[1] for c in t)) for (name, threads), t in calls.items()]
     report.write_csv(options, "inference", inference_rows)
     header = ["", *(f"{NAMES[e]}, {unit}" for e in engines for unit in ("ms", "GFLOP/s")), "best rival takes",
-              "share of triad"]
+              "share of triad", "share of gather"]
     inference_lines = [[f"{NAMES[r['engine']]}, {report.threads(r['threads'])}", report.number(r["first_s"]),
                         report.number(r["later_s"])] for r in sorted(inference_rows, key=lambda r: r["threads"])]
     low, high = (report.number(statistics.median(triads[t])) for t in (1, 2))
@@ -144,7 +147,8 @@ A power-law graph (exponent {EXPONENT}, neighbours at random, largest degree {la
 non-zeros. Â·X for dense X of k columns, by the kernel that inference runs, by MKL (`mkl_sparse_s_mm` after
 `mkl_sparse_set_mm_hint` and `mkl_sparse_optimize`) and by PyTorch (CSR @ dense). Median of {rounds} round{'s' if rounds > 1 else ''}.
 To reach: the best rival takes at least as long (1×), and 80 % of the triad ({low} GB/s on one thread, {high} on two,
-measured in each round), where a product counts as nnz·(8 + 4k) + 4kn bytes.
+measured in each round), where a product counts as nnz·(8 + 4k) + 4kn bytes. The gather ({report.number(statistics.median(gathers[1]))} and
+{report.number(statistics.median(gathers[2]))} GB/s, see Machine) is what rows at random places can be read with: the bound of this product.
 
 {report.table(header, lines)}
 Inference of a 2-layer GCN ({FEATURES} features, {HIDDEN} hidden, {CLASSES} classes) on all nodes, seconds. Our first
