@@ -6,7 +6,7 @@ mod common;
 use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
-use plimsoll::kernel::{Adam, Pick, Rows, Sparse, Table, Threads, available, parts, table};
+use plimsoll::kernel::{Adam, Buffer, Pick, Rows, Sparse, Table, Threads, available, parts, table};
 
 /// Half a unit in the last place of 1.
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
@@ -234,7 +234,7 @@ fn shared_products_have_the_bits_of_one_thread() {
         let products = threads.iter().map(|threads| {
             let mut out = vec![f32::NAN; count * width];
             threads.times(rows, Pick::From(0), &m, width, &mut out);
-            let (mut sum, mut scratch) = (vec![f32::NAN; depth * width], vec![f32::NAN; 3]);
+            let (mut sum, mut scratch) = (vec![f32::NAN; depth * width], Buffer::try_copied(&[f32::NAN; 3]).unwrap());
             let rows = (rows, row_entries);
             threads.transposed_times(rows, Pick::From(0), (&g, width), &mut sum, &mut scratch).unwrap();
             (out, sum)

@@ -470,16 +470,23 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     assert!(from + height <= depth);
     let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
     let mut starts = [0usize; GROUP];
-    let mut group = [[0f32; P]; GROUP];
+    let mut padded = [[0f32; P]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let end = (start + GROUP).min(count);
         for i in start..end {
             let row = pick.at(i);
             assert!((row + 1) * depth <= b.len());
             starts[i - start] = row * depth + from;
-            group[i - start] = zero_padded::<C, P>(g, i * width + j);
         }
-        let (starts, group) = (&starts[..end - start], &group[..end - start]);
+        let starts = &starts[..end - start];
+        let group = if C == P && width == C {
+            g[start * P..end * P].as_chunks::<P>().0
+        } else {
+            for i in start..end {
+                padded[i - start] = zero_padded::<C, P>(g, i * width + j);
+            }
+            &padded[..end - start]
+        };
         // As many rows of M at once as the registers hold sums: they are read and written once a group. The next group's
         // rows come in meanwhile, a few with each block of columns.
         let mut k = 0;

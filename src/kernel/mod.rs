@@ -6,12 +6,14 @@
 //! nothing but [`crate::error`].
 
 mod arithmetic;
+mod buffer;
 mod generic;
 mod isa;
 pub mod parts;
 mod pool;
 mod threads;
 
+pub use buffer::Buffer;
 pub use generic::{Adam, prefetch};
 pub use isa::{Table, available, table};
 pub use threads::Threads;

@@ -1,6 +1,7 @@
 //! How a sum over sparse rows is cut into parts: by its shape alone, so that no number of threads changes a bit.
 
-use crate::error::{Result, try_resize};
+use super::Buffer;
+use crate::error::Result;
 use std::ops::Range;
 
 /// A sum over rows is cut into at most this many parts …
@@ -31,14 +32,14 @@ pub fn sum(
     count: usize,
     parts: usize,
     m: &mut [f32],
-    scratch: &mut Vec<f32>,
+    scratch: &mut Buffer,
     mut add: impl FnMut(Range<usize>, &mut [f32]) -> Result<()>,
 ) -> Result<()> {
     if parts == 1 {
         m.fill(0.0);
         return add(0..count, m);
     }
-    try_resize(scratch, parts * m.len())?;
+    scratch.try_resize(parts * m.len())?;
     for (i, partial) in scratch.chunks_exact_mut(m.len()).enumerate() {
         partial.fill(0.0);
         add(range(i, parts, count), partial)?;

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::pool::Pool;
-use super::{Pick, Rows, parts, table};
-use crate::error::{Result, try_resize};
+use super::{Buffer, Pick, Rows, parts, table};
+use crate::error::Result;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl Threads {
         pick: Pick<'_>,
         (g, width): (&[f32], usize),
         m: &mut [f32],
-        scratch: &mut Vec<f32>,
+        scratch: &mut Buffer,
     ) -> Result<()> {
         let count = g.len() / width;
         match rows {
@@ -94,7 +94,7 @@ impl Threads {
                         Ok(())
                     });
                 };
-                try_resize(scratch, number * m.len())?;
+                scratch.try_resize(number * m.len())?;
                 let sums = Pieces::new(scratch, m.len());
                 pool.run(number, &|i| {
                     let sum = sums.get(i);

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::{Aggregator, Graph, Matrix};
-use crate::kernel::{Pick, Rows, Threads, parts, table};
+use crate::kernel::{Buffer, Pick, Rows, Threads, parts, table};
 use crate::sample::Chain;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Input {
         threads: &Threads,
         (g, width): (&[f32], usize),
         m: &mut [f32],
-        scratch: &mut Vec<f32>,
+        scratch: &mut Buffer,
     ) -> Result<()> {
         let pick = chain.pick_above(0);
         let (outlook, count) = (graph.outlook()?, g.len() / width);

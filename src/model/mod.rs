@@ -9,7 +9,7 @@ pub use pass::Workspace;
 
 use crate::error::{Error, Result, try_copied, try_with_capacity};
 use crate::graph::Graph;
-use crate::kernel::Threads;
+use crate::kernel::{Buffer, Threads};
 use crate::random::{Purpose, Stream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 pub struct Model {
     widths: Vec<usize>,
     /// W(0), W(1), …, each row-major fan_in × fan_out.
-    parameters: Vec<f32>,
+    parameters: Buffer,
     lambda: f64,
     /// Behind a lock only to be replaced in a child after `fork`.
     threads: Mutex<Arc<Threads>>,
@@ -28,19 +28,19 @@ pub struct Model {
 impl Model {
     /// A GCN with one layer between each two widths; Glorot-uniform parameters drawn by `seed`.
     pub fn gcn(widths: &[usize], seed: u64) -> Result<Self> {
-        let mut parameters = try_with_capacity(Self::count_parameters(widths)?)?;
+        let mut parameters: Vec<f32> = try_with_capacity(Self::count_parameters(widths)?)?;
         for (layer, pair) in widths.windows(2).enumerate() {
             let mut random = Stream::new(seed, Purpose::Parameters, 0, layer as u64);
             let limit = (6.0 / (pair[0] + pair[1]) as f64).sqrt();
             parameters.extend((0..pair[0] * pair[1]).map(|_| (limit * (2.0 * random.unit() - 1.0)) as f32));
         }
-        Self::from_parts(widths, parameters, 0.0)
+        Self::from_parts(widths, &parameters, 0.0)
     }
 
-    fn from_parts(widths: &[usize], parameters: Vec<f32>, lambda: f64) -> Result<Self> {
+    fn from_parts(widths: &[usize], parameters: &[f32], lambda: f64) -> Result<Self> {
         Ok(Model {
             widths: try_copied(widths)?,
-            parameters,
+            parameters: Buffer::try_copied(parameters)?,
             lambda,
             threads: Mutex::new(Arc::new(Threads::new(1)?)),
             workspaces: Workspaces::default(),
@@ -65,14 +65,14 @@ impl Model {
 
     /// A copy to train, which shares this model's threads.
     pub fn working_copy(&self) -> Result<Self> {
-        let mut copy = Self::from_parts(&self.widths, try_copied(&self.parameters)?, self.lambda)?;
+        let mut copy = Self::from_parts(&self.widths, &self.parameters, self.lambda)?;
         copy.threads = Mutex::new(self.threads()?);
         Ok(copy)
     }
 
     /// A model of its own with the same parameters and settings.
     pub fn try_clone(&self) -> Result<Self> {
-        let mut clone = Self::from_parts(&self.widths, try_copied(&self.parameters)?, self.lambda)?;
+        let mut clone = Self::from_parts(&self.widths, &self.parameters, self.lambda)?;
         clone.set_threads(self.threads()?.count())?;
         Ok(clone)
     }

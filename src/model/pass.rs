@@ -7,9 +7,9 @@
 
 use super::Model;
 use super::input::Input;
-use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
+use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
-use crate::kernel::{Pick, Rows, Sparse, Threads, table};
+use crate::kernel::{Buffer, Pick, Rows, Sparse, Threads, table};
 use crate::sample::{Chain, Sampler};
 
 /// Everything a pass needs beside the model and the graph.
@@ -26,24 +26,24 @@ pub struct Workspace {
     log_sums: Vec<f64>,
     losses: Vec<f64>,
     /// Gradient by a layer's output, and by its input: the two change places from layer to layer.
-    delta: Vec<f32>,
-    next_delta: Vec<f32>,
-    middle_delta: Vec<f32>,
-    transposed_weights: Vec<f32>,
+    delta: Buffer,
+    next_delta: Buffer,
+    middle_delta: Buffer,
+    transposed_weights: Buffer,
     /// Transposed blocks, by layer.
     transposed: Vec<Transposed>,
-    partial_sums: Vec<f32>,
-    gradient: Vec<f32>,
+    partial_sums: Buffer,
+    gradient: Buffer,
 }
 
 #[derive(Default)]
 struct Buffers {
     /// H^(l+1), or the logits of the last layer; a row per node above.
-    output: Vec<f32>,
+    output: Buffer,
     /// In·W with a row per node below, or Op·In with a row per node above.
-    middle: Vec<f32>,
+    middle: Buffer,
     /// Dense features of the sampled input nodes, where Op·In is formed from them.
-    gathered: Vec<f32>,
+    gathered: Buffer,
 }
 
 /// The order of the two products of a layer.
@@ -62,9 +62,9 @@ enum Order {
 impl Workspace {
     /// Bytes of the large buffers.
     pub fn bytes(&self) -> usize {
-        let floats = self.layers.iter().map(|b| b.output.capacity() + b.middle.capacity() + b.gathered.capacity());
-        let deltas = self.delta.capacity() + self.next_delta.capacity() + self.middle_delta.capacity();
-        4 * (floats.sum::<usize>() + deltas + self.partial_sums.capacity()) + self.chain.bytes()
+        let layers = self.layers.iter().map(|b| b.output.bytes() + b.middle.bytes() + b.gathered.bytes());
+        let deltas = self.delta.bytes() + self.next_delta.bytes() + self.middle_delta.bytes();
+        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.chain.bytes()
     }
 
     /// The output of layer `l` of the last forward pass.
@@ -91,26 +91,26 @@ impl Workspace {
             let (width, above) = (model.widths[l + 1], self.chain.count_above(l));
             let (below, here) = self.layers.split_at_mut(l);
             let Buffers { output, middle, gathered } = &mut here[0];
-            try_resize(output, above * width)?;
+            output.try_resize(above * width)?;
             let (chain, w) = (&self.chain, model.weights(l));
             match self.orders[l] {
                 Order::Aggregated => {
                     self.input.times(graph, chain, threads, (w, width), output)?;
                 }
                 Order::FeaturesFirst => {
-                    try_resize(middle, graph.num_nodes() * width)?;
+                    middle.try_resize(graph.num_nodes() * width)?;
                     threads.times(graph.features()?.rows(), Pick::From(0), w, width, middle);
                     threads.times(Rows::Sparse(graph.operator()), chain.pick_above(0), middle, width, output);
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
-                    try_resize(middle, count * width)?;
+                    middle.try_resize(count * width)?;
                     threads.times(rows, pick, w, width, middle);
                     threads.times(chain.operator(graph, l), Pick::From(0), middle, width, output);
                 }
                 Order::AggregateFirst => {
                     let fan_in = model.widths[l];
-                    try_resize(middle, above * fan_in)?;
+                    middle.try_resize(above * fan_in)?;
                     let dense = if l > 0 { &below[l - 1].output } else { gather(graph, chain, gathered)? };
                     threads.times(chain.operator(graph, l), Pick::From(0), dense, fan_in, middle);
                     threads.times(Rows::Dense { data: middle, width: fan_in }, Pick::From(0), w, width, output);
@@ -179,10 +179,10 @@ impl Workspace {
             let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
             let (above, below) = (self.chain.count_above(l), self.chain.inputs(l).1);
             let middle = (below * fan_out).max(above * fan_in);
-            try_reserve_with_slack(&mut self.layers[l].middle, middle)?;
-            try_reserve_with_slack(&mut self.middle_delta, middle)?;
+            self.layers[l].middle.try_reserve(middle)?;
+            self.middle_delta.try_reserve(middle)?;
             if l == 0 && dense_features {
-                try_reserve_with_slack(&mut self.layers[l].gathered, below * fan_in)?;
+                self.layers[l].gathered.try_reserve(below * fan_in)?;
             }
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Workspace {
         std::mem::swap(&mut self.layers[model.num_layers() - 1].output, &mut self.delta);
         let lambda = model.lambda as f32;
         if lambda > 0.0 {
-            self.gradient.iter_mut().zip(&model.parameters).for_each(|(g, w)| *g += lambda * w);
+            self.gradient.iter_mut().zip(model.parameters.iter()).for_each(|(g, w)| *g += lambda * w);
         }
         match loss.is_finite() {
             true => Ok(loss),
@@ -228,7 +228,7 @@ impl Workspace {
 
     /// From the gradient by the last layer's output, in `delta`, to the gradient by all parameters.
     fn backward(&mut self, model: &Model, graph: &Graph, threads: &Threads) -> Result<()> {
-        try_resize(&mut self.gradient, model.parameters.len())?;
+        self.gradient.try_resize(model.parameters.len())?;
         for l in (0..model.num_layers()).rev() {
             let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
             let (below, here) = self.layers.split_at_mut(l);
@@ -237,7 +237,7 @@ impl Workspace {
             match self.orders[l] {
                 Order::FeaturesFirst => {
                     let (operator, pick) = (Rows::Sparse(graph.operator()), chain.pick_above(0));
-                    try_resize(&mut self.middle_delta, graph.num_nodes() * width)?;
+                    self.middle_delta.try_resize(graph.num_nodes() * width)?;
                     if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
                         // Most rows of Â, which is its own transpose: all of them, with zeros for the others, can be
                         // shared. XW, of the same shape, has been of use and makes room.
@@ -252,39 +252,39 @@ impl Workspace {
                         table().transposed_times(operator, pick, &self.delta, width, &mut self.middle_delta);
                     }
                     let (x, scratch) = (graph.features()?, &mut self.partial_sums);
-                    let (x, by) = ((x.rows(), x.row_entries()), (self.middle_delta.as_slice(), width));
+                    let (x, by) = ((x.rows(), x.row_entries()), (&*self.middle_delta, width));
                     threads.transposed_times(x, Pick::From(0), by, gradient, scratch)?;
                 }
                 Order::Aggregated => {
-                    let by = (self.delta.as_slice(), width);
+                    let by = (&*self.delta, width);
                     let scratch = &mut self.partial_sums;
                     self.input.transposed_times(graph, chain, threads, by, gradient, scratch)?;
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
-                    let by = (self.delta.as_slice(), width);
+                    let by = (&*self.delta, width);
                     let operator = (chain.operator(graph, l), chain.number_of_cut());
                     self.transposed[l].times(operator, threads, by, count, &mut self.middle_delta)?;
                     let row_entries = if l == 0 { graph.features()?.row_entries() } else { fan_in };
-                    let (by, scratch) = ((self.middle_delta.as_slice(), width), &mut self.partial_sums);
+                    let (by, scratch) = ((&*self.middle_delta, width), &mut self.partial_sums);
                     threads.transposed_times((rows, row_entries), pick, by, gradient, scratch)?;
                     if l > 0 {
                         transpose(w, width, &mut self.transposed_weights)?;
-                        try_resize(&mut self.next_delta, count * fan_in)?;
+                        self.next_delta.try_resize(count * fan_in)?;
                         let rows = Rows::Dense { data: &self.middle_delta, width };
                         threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.next_delta);
                     }
                 }
                 Order::AggregateFirst => {
                     let aggregated = (Rows::Dense { data: &here[0].middle, width: fan_in }, fan_in);
-                    let (by, scratch) = ((self.delta.as_slice(), width), &mut self.partial_sums);
+                    let (by, scratch) = ((&*self.delta, width), &mut self.partial_sums);
                     threads.transposed_times(aggregated, Pick::From(0), by, gradient, scratch)?;
                     if l > 0 {
                         transpose(w, width, &mut self.transposed_weights)?;
-                        try_resize(&mut self.middle_delta, self.delta.len() / width * fan_in)?;
+                        self.middle_delta.try_resize(self.delta.len() / width * fan_in)?;
                         let rows = Rows::Dense { data: &self.delta, width };
                         threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.middle_delta);
-                        let by = (self.middle_delta.as_slice(), fan_in);
+                        let by = (&*self.middle_delta, fan_in);
                         let count = below[l - 1].output.len() / fan_in;
                         let operator = (chain.operator(graph, l), chain.number_of_cut());
                         self.transposed[l].times(operator, threads, by, count, &mut self.next_delta)?;
@@ -372,13 +372,13 @@ fn layer_input<'a>(
 }
 
 /// The sampled nodes' features as dense rows in the order of their local ids.
-fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Vec<f32>) -> Result<&'a Vec<f32>> {
+fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Buffer) -> Result<&'a Buffer> {
     let (pick, count) = chain.inputs(0);
     let Pick::List(nodes) = pick else {
         return Err(Error::Internal("a sampled input without a list".to_string()));
     };
     let x = graph.features()?;
-    try_resize(rows, count * x.width())?;
+    rows.try_resize(count * x.width())?;
     for (row, &v) in rows.chunks_exact_mut(x.width()).zip(nodes) {
         match x {
             Matrix::Dense { data, width } => row.copy_from_slice(&data[v as usize * width..][..*width]),
@@ -393,8 +393,8 @@ fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Vec<f32>) -> Result<&'
 }
 
 /// Wᵀ of a row-major matrix with `width` columns.
-fn transpose(w: &[f32], width: usize, out: &mut Vec<f32>) -> Result<()> {
-    try_resize(out, w.len())?;
+fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
+    out.try_resize(w.len())?;
     let height = w.len() / width;
     for (i, row) in w.chunks_exact(width).enumerate() {
         row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
@@ -424,9 +424,9 @@ impl Transposed {
         threads: &Threads,
         (g, width): (&[f32], usize),
         count: usize,
-        out: &mut Vec<f32>,
+        out: &mut Buffer,
     ) -> Result<()> {
-        try_resize(out, count * width)?;
+        out.try_resize(count * width)?;
         let Rows::Sparse(block) = operator else {
             return Err(Error::Internal("a dense operator".to_string()));
         };

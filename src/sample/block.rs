@@ -46,6 +46,44 @@ impl NodeMap {
     }
 }
 
+/// A [`NodeMap`] with a bit per node beside it, which stays in the first-level cache: most questions end there.
+#[derive(Default)]
+pub struct Places {
+    map: NodeMap,
+    marks: Vec<u64>,
+}
+
+impl Places {
+    /// Makes room for the nodes of a graph.
+    pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
+        self.map.fit(num_nodes)?;
+        if self.marks.len() < num_nodes.div_ceil(64) {
+            try_resize(&mut self.marks, num_nodes.div_ceil(64))?;
+        }
+        Ok(())
+    }
+
+    /// Gives each of `nodes` its place in the list.
+    pub fn insert(&mut self, nodes: &[i32]) {
+        for (place, &v) in nodes.iter().enumerate() {
+            self.map.insert(v, place);
+            self.marks[v as usize / 64] |= 1 << (v % 64);
+        }
+    }
+
+    /// 1 if `node` has a place, else 0.
+    #[inline(always)]
+    fn marked(&self, node: i32) -> usize {
+        (self.marks[node as usize / 64] >> (node % 64) & 1) as usize
+    }
+
+    /// Forgets `nodes`.
+    pub fn remove(&mut self, nodes: &[i32]) {
+        self.map.remove(nodes);
+        nodes.iter().for_each(|&v| self.marks[v as usize / 64] = 0);
+    }
+}
+
 fn try_resize_exact(v: &mut Vec<u32>, len: usize) -> Result<()> {
     v.try_reserve_exact(len - v.len())?;
     v.resize(len, 0);
@@ -84,18 +122,21 @@ impl Columns {
 
     /// Adds column `u` of the rows `above`, whose places are in `places`; [`Columns::reserve`] has made room. Takes the
     /// cheaper way: read row u of a symmetric Â, or search for u in each row above.
-    pub fn push(&mut self, operator: Sparse<'_>, u: i32, above: &[i32], places: &NodeMap) {
+    pub fn push(&mut self, operator: Sparse<'_>, u: i32, above: &[i32], places: &Places) {
         let (neighbours, weights) = operator.row(u as usize);
-        let mut end = self.ends.last().copied().unwrap_or(0);
-        let mut first = u32::MAX;
+        let start = self.ends.last().copied().unwrap_or(0);
+        let (mut end, mut first) = (start, u32::MAX);
         if neighbours.len() <= 4 * above.len() {
-            for (&v, &a) in neighbours.iter().zip(weights) {
+            for (at, &v) in neighbours.iter().enumerate() {
                 // Written in any case and kept if v is above: few are, here and there, which no branch foresees.
-                let row = places.ids[v as usize].wrapping_sub(1);
-                self.rows[end] = row;
-                self.values[end] = a;
-                end += usize::from(row != u32::MAX);
-                first = first.min(row);
+                self.rows[end] = at as u32;
+                end += places.marked(v);
+            }
+            for (row, value) in self.rows[start..end].iter_mut().zip(&mut self.values[start..end]) {
+                let at = *row as usize;
+                *row = places.map.ids[neighbours[at] as usize].wrapping_sub(1);
+                *value = weights[at];
+                first = first.min(*row);
             }
         } else {
             for (row, &v) in above.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The chain of blocks of one gradient or prediction, from the batch down to the input.
 
-use super::block::{Columns, RowSpans};
+use super::block::{Columns, Places, RowSpans};
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
@@ -47,6 +47,8 @@ pub struct Sampler {
     picks: Vec<(u32, i32)>,
     /// How often each node of the graph has been drawn.
     times_drawn: Vec<u16>,
+    /// Places of the rows above.
+    places: Places,
     /// Local ids of the columns looked at.
     looked_at: NodeMap,
     columns: Columns,
@@ -252,6 +254,7 @@ impl Sampler {
         }
         self.reserve(block, entries)?;
         self.looked_at.fit(num_nodes)?;
+        self.places.fit(num_nodes)?;
         let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
         let weight = num_nodes as f64 / size as f64;
         match way {
@@ -300,9 +303,9 @@ impl Sampler {
         let entries = self.rows.offsets[above.len()];
         let candidates = stream.binomial(size as u64, entries as f64 / operator.num_rows() as f64);
         self.pick(operator, above, entries, candidates as usize, stream)?;
-        above.iter().enumerate().for_each(|(row, &v)| self.map.insert(v, row));
+        self.places.insert(above);
         self.look(operator, above);
-        self.map.remove(above);
+        self.places.remove(above);
         self.looked_at.remove(&self.columns.nodes);
         try_resize(&mut self.scale, self.counts.len())?;
         self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
@@ -349,9 +352,11 @@ impl Sampler {
             self.picks.push((row as u32, u));
         }
         for &(_, u) in &self.picks {
-            let start = operator.indptr[u as usize] as usize;
-            prefetch(operator.indices, start);
-            prefetch(operator.values, start);
+            let (start, end) = (operator.indptr[u as usize] as usize, operator.indptr[u as usize + 1] as usize);
+            for at in [start, end.saturating_sub(1)] {
+                prefetch(operator.indices, at);
+                prefetch(operator.values, at);
+            }
         }
         Ok(())
     }
@@ -362,7 +367,7 @@ impl Sampler {
             let column = match self.looked_at.get(u) {
                 Some(column) => column,
                 None => {
-                    self.columns.push(operator, u, above, &self.map);
+                    self.columns.push(operator, u, above, &self.places);
                     self.counts.push(0);
                     self.looked_at.insert(u, self.counts.len() - 1);
                     self.counts.len() - 1

@@ -1,0 +1,100 @@
+//! Numbers that begin at a line of the cache.
+//!
+//! A row of 16 floats is one line. Where the allocator puts a vector, most such rows would lie in two, and every load and
+//! store of a kernel would cost twice.
+
+use crate::error::Result;
+use std::ops::{Deref, DerefMut};
+
+/// Bytes of a line.
+const LINE: usize = 64;
+
+/// A slice of floats that begins at a line of the cache and is used again from step to step.
+#[derive(Default)]
+pub struct Buffer {
+    raw: Vec<f32>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// A copy of `values`.
+    pub fn try_copied(values: &[f32]) -> Result<Self> {
+        let mut buffer = Buffer::default();
+        buffer.allocate(values.len())?;
+        buffer.try_resize(values.len())?;
+        buffer.copy_from_slice(values);
+        Ok(buffer)
+    }
+
+    /// Makes it `len` numbers long. What they are is left open. Buffers are given more room than they need: the next batch
+    /// is a little larger.
+    pub fn try_resize(&mut self, len: usize) -> Result<()> {
+        self.try_reserve(len)?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Makes room for `len` numbers in all. When that takes another allocation, what it held is lost.
+    pub fn try_reserve(&mut self, len: usize) -> Result<()> {
+        const SLACK: usize = 4096;
+        const MOST_SLACK: usize = 1 << 16;
+        if self.start + len.max(1) > self.raw.len() {
+            let wanted = len.saturating_add((len / 2).min(MOST_SLACK)).saturating_add(SLACK);
+            if self.allocate(wanted).is_err() {
+                self.allocate(len)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        4 * self.raw.capacity()
+    }
+
+    fn allocate(&mut self, len: usize) -> Result<()> {
+        // The old one goes first, so that there are never two.
+        (self.raw, self.start, self.len) = (Vec::new(), 0, 0);
+        let len = len.saturating_add(LINE / 4);
+        self.raw.try_reserve_exact(len)?;
+        self.raw.resize(len, 0.0);
+        self.start = self.raw.as_ptr().align_offset(LINE).min(LINE / 4);
+        Ok(())
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.raw[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.raw[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_begins_at_a_line_whatever_its_length() {
+        let mut buffer = Buffer::default();
+        assert!(buffer.is_empty());
+        for len in [0, 1, 3, 100, 5000, 1_000_000, 7] {
+            buffer.try_resize(len).unwrap();
+            assert_eq!(buffer.len(), len);
+            assert!(buffer.as_ptr().addr().is_multiple_of(LINE));
+            buffer.fill(1.0);
+        }
+        let copy = Buffer::try_copied(&[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(*copy, [1.0, 2.0, 3.0]);
+        assert!(copy.as_ptr().addr().is_multiple_of(LINE));
+        assert!(buffer.try_resize(usize::MAX / 8).is_err());
+    }
+}
