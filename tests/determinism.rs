@@ -13,14 +13,14 @@ use plimsoll::model::Model;
 use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
 use std::process::Command;
 
-const NODES: usize = 6000;
+const NODES: usize = 8000;
 const FEATURES: usize = 24;
 const CLASSES: usize = 8;
 
 /// Large enough that every product is worth sharing.
 fn large_graph(sparse: bool) -> Graph {
     let mut random = Random::new(1);
-    let mut ends = || (0..8 * NODES).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
+    let mut ends = || (0..14 * NODES).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
     let mut graph = Graph::from_edges(NODES, &ends(), &ends(), None).unwrap();
     if sparse {
         let indptr: Vec<i64> = (0..=NODES as i64).map(|v| 3 * v).collect();
@@ -31,7 +31,7 @@ fn large_graph(sparse: bool) -> Graph {
     }
     graph.set_labels(&(0..NODES).map(|_| random.below(CLASSES) as i32).collect::<Vec<_>>()).unwrap();
     let nodes: Vec<i32> = (0..NODES as i32).collect();
-    graph.set_split(Split::Train, &random.choose(&nodes, 4000)).unwrap();
+    graph.set_split(Split::Train, &random.choose(&nodes, 6000)).unwrap();
     graph
 }
 
@@ -65,7 +65,7 @@ fn everything(model: &Model, graph: &Graph) -> Vec<Vec<u32>> {
     let (loss, accuracy) = model.evaluate(graph, Split::Train).unwrap();
     found.push(bits_of_reals(&[loss, accuracy]));
     for (mut estimator, takes_batch) in estimators() {
-        let batch = takes_batch.then(|| &graph.split(Split::Train)[..3500]);
+        let batch = takes_batch.then(|| &graph.split(Split::Train)[..5000]);
         for _ in 0..2 {
             let (loss, gradient) = estimator.gradient(model, graph, batch).unwrap();
             found.push(bits(gradient));
@@ -83,7 +83,7 @@ fn bits_of_reals(values: &[f64]) -> Vec<u32> {
 fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
     let mut chain = Chain::default();
     let key = Draws { distribution: &Distribution::Uniform, seed: 5, step: 0 };
-    let batch = &graph.split(Split::Train)[..3500];
+    let batch = &graph.split(Split::Train)[..5000];
     chain.cut(graph, batch, 3, |_| Layer::Draw(NODES), &key, &mut Sampler::default()).unwrap();
     let Rows::Sparse(block) = chain.operator(graph, 2) else { panic!("a block is sparse") };
     assert!(threads.shares(block.indices.len() / block.num_rows() * block.num_rows(), CLASSES));
@@ -288,7 +288,7 @@ fn gradients_by_this_instruction_set(threads: usize) -> Vec<Vec<f32>> {
         let mut model = Model::gcn(&[FEATURES, 32, 16, CLASSES], 3).unwrap();
         model.set_threads(threads).unwrap();
         for (mut estimator, takes_batch) in estimators() {
-            let batch = takes_batch.then(|| &graph.split(Split::Train)[..3500]);
+            let batch = takes_batch.then(|| &graph.split(Split::Train)[..5000]);
             found.push(estimator.gradient(&model, &graph, batch).unwrap().1.to_vec());
         }
     }

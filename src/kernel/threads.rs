@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Below this much work, entries of the left factor times vectors of the right one's rows, a product stays on the calling
-/// thread. About ten microseconds: another thread comes in one, but has to fetch the factors from this one's cache, and
+/// thread. About twenty microseconds: another thread comes in one, but has to fetch the factors from this one's cache, and
 /// this one the result from there.
-const LITTLE_WORK: usize = 1 << 15;
+const LITTLE_WORK: usize = 1 << 16;
 
 /// Dense rows are shared by columns in multiples of this many: a line of the cache, and as many as the kernel takes at once.
 const COLUMNS: usize = 16;
