@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 BENCHES = Path(__file__).resolve().parent.parent
@@ -37,6 +38,8 @@ def answer(command, threads=1, environment=None, quiet=True):
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         env[variable] = str(threads)
     command = list(map(str, command))
+    # What the process before has left to the system (its memory, its files) is done with first.
+    time.sleep(0.3)
     result = subprocess.run(command, env=env, capture_output=True, text=True)
     lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
     if result.returncode or not lines:
