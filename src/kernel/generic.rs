@@ -103,7 +103,7 @@ impl<const C: usize, const P: usize> Reach<C, P> {
     }
 }
 
-/// Row `i` of `g`, from column `j` on, filled up with zeros.
+/// C numbers of `g` from `at` on, filled up with zeros.
 #[inline(always)]
 fn zero_padded<const C: usize, const P: usize>(g: &[f32], at: usize) -> [f32; P] {
     let mut row = [0f32; P];
@@ -176,8 +176,6 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    // A width known to the compiler makes the address of a row a shift.
-    let width = if width == C { C } else { width };
     let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
     (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
     for i in 0..count {
@@ -316,6 +314,7 @@ fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     m: &mut [f32],
     j: usize,
 ) {
+    // A width known to the compiler makes the address of a row a shift.
     match width == C {
         true => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, 0),
         false => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, m, j),
