@@ -11,6 +11,9 @@
 //! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
 //! | `model` | layers, parameters, forward and backward over a chain of blocks; how they are stored |
 //! | `estimator` | full, unbiased, consistent: from a batch to a gradient |
+//! | `optim` | schedules, projections, SGD and Adam; a caller's own problem |
+//! | `theory` | bounds, tails of sampled gradients, sample sizes, the planner |
+//! | `train` | epochs, history, checkpoints, adaptive sample sizes |
 //! | `capi` | the C interface |
 
 pub mod capi;
@@ -23,4 +26,5 @@ pub mod model;
 pub mod optim;
 pub mod random;
 pub mod sample;
+pub mod theory;
 pub mod train;

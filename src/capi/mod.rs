@@ -7,6 +7,7 @@
 // What a caller must promise stands in the header's words, parameter by parameter.
 #![allow(clippy::missing_safety_doc)]
 
+mod bound;
 mod estimator;
 mod graph;
 mod guard;
@@ -17,6 +18,7 @@ mod ptr;
 mod status;
 mod train;
 
+pub use bound::*;
 pub use estimator::*;
 pub use graph::*;
 pub use model::*;

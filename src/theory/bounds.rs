@@ -1,0 +1,107 @@
+//! What the theorems promise: how far SGD can be from the optimum when its gradients are wrong by a relative δ.
+//!
+//! l is the modulus of strong convexity, L the Lipschitz constant of the gradient, G a bound on its norm over the set that
+//! iterates stay in, and T counts iterates: w_1 is the start. Each bound checks the conditions of its theorem.
+
+use super::{check_count, check_not_negative, check_positive};
+use crate::error::{Error, Result};
+
+/// ‖w_T − w*‖² for a strongly convex objective and steps 1/((l − δ)k).
+///
+/// G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)]; at T = 2 the first term counts twice, because the induction behind it has a negative
+/// coefficient at its first step.
+pub fn strongly_convex_iterate(l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
+    check_strongly_convex(l, big_g, delta, t)?;
+    let first = ((1.0 + delta) / (l - delta)).powi(2) / t as f64;
+    finite(big_g * big_g * (if t == 2 { 2.0 * first } else { first } + delta / (l - delta)))
+}
+
+/// f(w̄_T) − f* in the same setting, w̄_T being the mean of the first T iterates.
+pub fn strongly_convex_average(l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
+    check_strongly_convex(l, big_g, delta, t)?;
+    let t = t as f64;
+    finite(big_g * big_g / (2.0 * t) * (delta * t + (1.0 + delta).powi(2) / (l - delta) * (1.0 + t.ln())))
+}
+
+/// f(w_T) − f* in the same setting, if the gradient is also L-Lipschitz.
+pub fn strongly_convex_value(l: f64, big_l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
+    check_positive("big_l", big_l)?;
+    if l > big_l {
+        return Err(Error::InvalidArgument(format!("l = {l}: l <= big_l = {big_l} does not hold")));
+    }
+    finite(0.5 * big_l * strongly_convex_iterate(l, big_g, delta, t)?)
+}
+
+/// ‖w_T − w*‖² for a strongly convex objective and the constant step c < 1/(2l − δ).
+pub fn constant_step(l: f64, big_g: f64, delta: f64, step: f64, t: usize, distance_squared: f64) -> Result<f64> {
+    check_strongly_convex(l, big_g, delta, t)?;
+    check_not_negative("initial_distance_squared", distance_squared)?;
+    check_positive("step", step)?;
+    if step >= 1.0 / (2.0 * l - delta) {
+        let text = format!("step = {step}: step < 1/(2 l - delta) = {} does not hold", 1.0 / (2.0 * l - delta));
+        return Err(Error::InvalidArgument(text));
+    }
+    let shrinks = (1.0 - 2.0 * step * l + step * delta).powf((t - 1) as f64);
+    let stays = (delta + step * (1.0 + delta).powi(2)) / (2.0 * l - delta) * big_g * big_g;
+    finite(shrinks * distance_squared + stays)
+}
+
+/// f(w̄_T) − f* for a convex objective on a set of this diameter, steps c/√k and relative errors of at most ρ/√T.
+///
+/// 1/(2√T)·[(1/c + ρ)D² + G²(ρ + 2c(1 + ρ/√T)²)]; the 2 comes from Σ 1/√k ≤ 2√T − 1.
+pub fn convex_average(big_g: f64, diameter: f64, rho: f64, c: f64, t: usize) -> Result<f64> {
+    check_positive("big_g", big_g)?;
+    check_positive("diameter", diameter)?;
+    check_not_negative("rho", rho)?;
+    check_positive("c", c)?;
+    check_count(t)?;
+    let root = (t as f64).sqrt();
+    let start = (1.0 / c + rho) * diameter * diameter;
+    finite((start + big_g * big_g * (rho + 2.0 * c * (1.0 + rho / root).powi(2))) / (2.0 * root))
+}
+
+/// min_k ‖∇f(w_k)‖² for an L-smooth objective, steps D_f/((1+δ)G√T), where D_f = √(2(f(w_1) − f*)/L).
+pub fn nonconvex_gradient(big_l: f64, big_g: f64, d_f: f64, delta: f64, t: usize) -> Result<f64> {
+    check_positive("big_l", big_l)?;
+    check_positive("big_g", big_g)?;
+    check_positive("d_f", d_f)?;
+    check_count(t)?;
+    if !(0.0..1.0).contains(&delta) {
+        return Err(Error::InvalidArgument(format!("delta = {delta}: 0 <= delta < 1 does not hold")));
+    }
+    finite((1.0 + delta) * big_l * big_g * d_f / ((1.0 - delta) * (t as f64).sqrt()))
+}
+
+/// f(w_T) − f* for a strongly convex and smooth objective on all of R^d, steps 1/L and absolute errors δ_1 … δ_{T−1}.
+///
+/// (1−l/L)^(T−1)·gap + (1/2L) Σ (1−l/L)^(T−1−i) δ_i², summed by Horner's rule.
+pub fn linear(l: f64, big_l: f64, deltas: &[f64], initial_gap: f64) -> Result<f64> {
+    check_positive("l", l)?;
+    check_positive("big_l", big_l)?;
+    if l >= big_l {
+        return Err(Error::InvalidArgument(format!("l = {l}: l < big_l = {big_l} does not hold")));
+    }
+    check_not_negative("initial_gap", initial_gap)?;
+    if let Some(at) = deltas.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
+        return Err(Error::entry("deltas", at, deltas[at], "is not a finite number >= 0"));
+    }
+    let keep = 1.0 - l / big_l;
+    finite(deltas.iter().fold(initial_gap, |gap, delta| keep * gap + delta * delta / (2.0 * big_l)))
+}
+
+fn check_strongly_convex(l: f64, big_g: f64, delta: f64, t: usize) -> Result<()> {
+    check_positive("l", l)?;
+    check_positive("big_g", big_g)?;
+    check_count(t)?;
+    match delta >= 0.0 && delta < l {
+        true => Ok(()),
+        false => Err(Error::InvalidArgument(format!("delta = {delta}: 0 <= delta < l = {l} does not hold"))),
+    }
+}
+
+fn finite(bound: f64) -> Result<f64> {
+    match bound.is_finite() {
+        true => Ok(bound),
+        false => Err(Error::InvalidArgument(format!("the bound is {bound}: the constants are too large"))),
+    }
+}

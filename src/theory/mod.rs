@@ -1,0 +1,34 @@
+//! How wrong a sampled gradient is, what that costs SGD, and how few nodes suffice.
+//!
+//! | file | question |
+//! |---|---|
+//! | `bounds` | how far SGD can be from the optimum if its gradients are wrong by so much |
+//! | `size` | how many draws keep them that right, by a fitted tail |
+//! | `tail` | how wrong they are, measured: tail probability, bias and deviation; the fit |
+//! | `plan` | how few draws suffice here, and whether they pay |
+
+pub mod bounds;
+pub mod size;
+
+use crate::error::{Error, Result};
+
+pub(crate) fn check_positive(name: &str, value: f64) -> Result<()> {
+    match value.is_finite() && value > 0.0 {
+        true => Ok(()),
+        false => Err(Error::InvalidArgument(format!("{name} = {value}: 0 < {name} < infinity does not hold"))),
+    }
+}
+
+pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<()> {
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(()),
+        false => Err(Error::InvalidArgument(format!("{name} = {value}: 0 <= {name} < infinity does not hold"))),
+    }
+}
+
+pub(crate) fn check_count(t: usize) -> Result<()> {
+    match t {
+        0 => Err(Error::InvalidArgument("t = 0: t >= 1 does not hold".to_string())),
+        _ => Ok(()),
+    }
+}

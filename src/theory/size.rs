@@ -1,0 +1,73 @@
+//! Sample sizes from a tail C·exp(-τN): the chance that one of T gradients is wrong by δ is at most T·C·exp(-τ(δ)N).
+
+use super::{check_count, check_positive};
+use crate::error::{Error, Result};
+
+/// The smallest N ≥ 1 with T·C·exp(-τN) ≤ ε.
+pub fn sample_size(tau: f64, c: f64, t: usize, epsilon: f64) -> Result<usize> {
+    check_positive("tau", tau)?;
+    let n = (log_odds(c, t, epsilon)? / tau).ceil().max(1.0);
+    // Beyond 2^53 a double no longer knows every whole number.
+    if n > (1u64 << 53) as f64 {
+        return Err(Error::InvalidArgument(format!("tau = {tau}: a sample of {n:e} nodes is beyond any size")));
+    }
+    Ok(n as usize)
+}
+
+/// The ε that N draws give, at most 1.
+pub fn epsilon(tau: f64, c: f64, t: usize, sample_size: usize) -> Result<f64> {
+    check_positive("tau", tau)?;
+    check_size(sample_size)?;
+    Ok((log_odds(c, t, 1.0)? - tau * sample_size as f64).exp().min(1.0))
+}
+
+/// The least relative error δ that N draws keep with probability 1 - ε, from fits at several δ in rising order.
+///
+/// Between two fits the margin τN - log(TC/ε) is taken to be linear in δ; below the first there is nothing to go by, so
+/// the answer is never smaller than `deltas[0]`.
+pub fn delta(deltas: &[f64], cs: &[f64], taus: &[f64], t: usize, epsilon: f64, sample_size: usize) -> Result<f64> {
+    check_size(sample_size)?;
+    if deltas.is_empty() {
+        return Err(Error::InvalidArgument("count = 0: there is no fit".to_string()));
+    }
+    let mut margins = Vec::new();
+    margins.try_reserve_exact(deltas.len())?;
+    for (at, ((&delta, &c), &tau)) in deltas.iter().zip(cs).zip(taus).enumerate() {
+        check_positive(&format!("deltas[{at}]"), delta)?;
+        check_positive(&format!("taus[{at}]"), tau)?;
+        if at > 0 && delta <= deltas[at - 1] {
+            return Err(Error::entry("deltas", at, delta, format_args!("is not above deltas[{}]", at - 1)));
+        }
+        let needed = log_odds(c, t, epsilon).map_err(|e| Error::InvalidArgument(format!("fit {at}: {e}")))?;
+        margins.push(tau * sample_size as f64 - needed);
+    }
+    // The first of those from which on all are met.
+    match margins.iter().rposition(|&margin| margin < 0.0) {
+        None => Ok(deltas[0]),
+        Some(last) if last + 1 == deltas.len() => {
+            let text = format!("sample_size = {sample_size}: too few draws even for deltas[{last}] = {}", deltas[last]);
+            Err(Error::InvalidArgument(text))
+        }
+        Some(i) => {
+            let share = margins[i] / (margins[i] - margins[i + 1]);
+            Ok(deltas[i] + share * (deltas[i + 1] - deltas[i]))
+        }
+    }
+}
+
+/// log(TC/ε), without forming a product that could overflow.
+fn log_odds(c: f64, t: usize, epsilon: f64) -> Result<f64> {
+    check_positive("c", c)?;
+    check_count(t)?;
+    if !(epsilon > 0.0 && epsilon <= 1.0) {
+        return Err(Error::InvalidArgument(format!("epsilon = {epsilon}: 0 < epsilon <= 1 does not hold")));
+    }
+    Ok((t as f64).ln() + c.ln() - epsilon.ln())
+}
+
+fn check_size(sample_size: usize) -> Result<()> {
+    match sample_size {
+        0 => Err(Error::InvalidArgument("sample_size = 0: sample_size >= 1 does not hold".to_string())),
+        _ => Ok(()),
+    }
+}
