@@ -189,6 +189,91 @@
 #define PLIM_HISTORY_BATCH_LOSS 4
 
 /**
+ * Share of the gradients that missed by δ or more; one number for each sample size and δ.
+ */
+#define PLIM_TAIL_PROBABILITY 0
+
+/**
+ * Lower limit of that share's 95 % interval (Wilson's); as many numbers.
+ */
+#define PLIM_TAIL_LOWER 1
+
+/**
+ * Upper limit of that share's 95 % interval (Wilson's); as many numbers.
+ */
+#define PLIM_TAIL_UPPER 2
+
+/**
+ * Root mean square of the error, ‖g−h‖/‖h‖; one number for each sample size. error² = bias² + deviation².
+ */
+#define PLIM_TAIL_ERROR 3
+
+/**
+ * Bias, ‖mean of g − h‖/‖h‖: what remains however many gradients are averaged. One number for each sample size.
+ */
+#define PLIM_TAIL_BIAS 4
+
+/**
+ * Deviation, root mean square of ‖g − mean of g‖/‖h‖: what averaging removes. One number for each sample size.
+ */
+#define PLIM_TAIL_DEVIATION 5
+
+/**
+ * The smallest sample size that meets the goal; 0 if none does.
+ */
+#define PLIM_PLAN_SAMPLE_SIZE 0
+
+/**
+ * Share of the gradients of that size that missed by δ; NaN without a size.
+ */
+#define PLIM_PLAN_MISSES 1
+
+/**
+ * Upper limit of that share's 95 % interval; NaN without a size.
+ */
+#define PLIM_PLAN_UPPER 2
+
+/**
+ * Seconds of a gradient of that size; NaN without one.
+ */
+#define PLIM_PLAN_SECONDS 3
+
+/**
+ * Seconds of the exact gradient of the same nodes: the full step, unless the options named a batch.
+ */
+#define PLIM_PLAN_EXACT_SECONDS 4
+
+/**
+ * Seconds of the unbiased gradient of a batch of 256 of these nodes, or of all if they are fewer.
+ */
+#define PLIM_PLAN_UNBIASED_SECONDS 5
+
+/**
+ * Share of such unbiased gradients that miss by δ, of 200.
+ */
+#define PLIM_PLAN_UNBIASED_MISSES 6
+
+/**
+ * C of the fitted tail; NaN if the draws could show ε/T without one.
+ */
+#define PLIM_PLAN_C 7
+
+/**
+ * τ of the fitted tail; NaN without one.
+ */
+#define PLIM_PLAN_TAU 8
+
+/**
+ * r² of the fitted tail; NaN without one.
+ */
+#define PLIM_PLAN_R_SQUARED 9
+
+/**
+ * A buffer of this many bytes holds every text of plim_plan_describe().
+ */
+#define PLIM_PLAN_TEXT_SIZE 512
+
+/**
  * Estimates gradients of a model on a graph. Release it with plim_estimator_free().
  */
 typedef struct plim_estimator plim_estimator;
@@ -214,6 +299,21 @@ typedef struct plim_model plim_model;
 typedef struct plim_optimizer plim_optimizer;
 
 /**
+ * How few draws suffice, and what they cost. Release it with plim_plan_free().
+ */
+typedef struct plim_plan plim_plan;
+
+/**
+ * How to measure. Release it with plim_probe_options_free().
+ */
+typedef struct plim_probe_options plim_probe_options;
+
+/**
+ * How wrong an estimator's gradients were found to be. Release it with plim_tail_free().
+ */
+typedef struct plim_tail plim_tail;
+
+/**
  * How to train. Release it with plim_train_options_free().
  */
 typedef struct plim_train_options plim_train_options;
@@ -232,7 +332,7 @@ typedef int32_t plim_status;
 typedef int32_t (*plim_oracle)(void *user_data, size_t step, const double *w, double *gradient, size_t dim);
 
 /**
- * How far training is. It grows at its end with later versions: `struct_size` says how far this one reaches.
+ * How far training or a measurement is. It grows at its end with later versions: `struct_size` says how far this one reaches.
  */
 typedef struct plim_progress {
     /**
@@ -240,19 +340,19 @@ typedef struct plim_progress {
      */
     size_t struct_size;
     /**
-     * The epoch at work or just done, from 1.
+     * The epoch at work or just done, from 1. In a measurement, the sample size at work.
      */
     size_t epoch;
     /**
-     * Epochs in all.
+     * Epochs, or sample sizes, in all; a planner's is a guess.
      */
     size_t num_epochs;
     /**
-     * Steps done in this epoch; `num_steps` when it is done.
+     * Steps done in this epoch, `num_steps` when it is done; in a measurement, the gradients drawn of this sample size.
      */
     size_t step;
     /**
-     * Steps of an epoch.
+     * Steps of an epoch; gradients to draw of each sample size.
      */
     size_t num_steps;
     /**
@@ -268,17 +368,18 @@ typedef struct plim_progress {
      */
     double val_accuracy;
     /**
-     * Seconds of training steps so far.
+     * Seconds of training steps, or of the measurement, so far.
      */
     double seconds;
 } plim_progress;
 
 /**
- * Told of progress; a non-zero answer cancels the training.
+ * Told of progress; a non-zero answer cancels.
  *
- * Called on the thread of plim_train(), after each epoch and, within a long one, about twice a second. `progress` is
- * valid during the call only. Inside it, const calls on the model and the graph work (a save, a predict), and see the
- * parameters of the last step; calls that change them are PLIM_ERROR_BUSY.
+ * Called on the thread of plim_train(), after each epoch and, within a long one, about twice a second; or on that of a
+ * measurement (plim_tail_probability(), plim_tail_new(), plim_plan_new()), a few times a second. `progress` is valid during
+ * the call only. Inside it, const calls on the model and the graph work (a save, a predict), and see the parameters of the
+ * last step; calls that change them are PLIM_ERROR_BUSY.
  */
 typedef int32_t (*plim_progress_fn)(void *user_data, const plim_progress *progress);
 
@@ -1521,6 +1622,285 @@ plim_status plim_sample_delta(const double *deltas,
                               double epsilon,
                               size_t sample_size,
                               double *out);
+
+/**
+ * Makes options of a measurement with their defaults.
+ *
+ * @param out  receives the options; release them with plim_probe_options_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ */
+plim_status plim_probe_options_new(plim_probe_options **out);
+
+/**
+ * Ends the options' handle.
+ *
+ * @param options  the options; NULL and handles that are not live are ignored.
+ */
+void plim_probe_options_free(plim_probe_options *options);
+
+/**
+ * Sets how many gradients are drawn for each sample size.
+ *
+ * @param options  the options.
+ * @param draws    at least 2; 10,000 at first. A chance much below 1/draws cannot be seen.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_probe_options_set_draws(plim_probe_options *options, size_t draws);
+
+/**
+ * Sets the seed of the draws. The estimator's own seed plays no part in a measurement, and its counter does not move.
+ *
+ * @param options  the options.
+ * @param seed     0 at first. A sample size has the same draws under the same seed, whichever others are measured.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_probe_options_set_seed(plim_probe_options *options, uint64_t seed);
+
+/**
+ * Sets the nodes whose gradient is estimated; h is then their exact gradient.
+ *
+ * @param options  the options.
+ * @param nodes    `count` distinct labelled nodes; NULL with 0 for all training nodes, which is the default. Copied, and
+ *                 checked against the graph by the measurement.
+ * @param count    number of nodes; at least 1 unless `nodes` is NULL.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty list), PLIM_ERROR_INVALID_HANDLE,
+ *         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_probe_options_set_batch(plim_probe_options *options,
+                                         const int32_t *nodes,
+                                         size_t count);
+
+/**
+ * Sets a function that is told of progress and may cancel.
+ *
+ * @param options    the options.
+ * @param fn         the function; NULL for none, which is the default. See plim_progress_fn.
+ * @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_probe_options_set_progress(plim_probe_options *options, plim_progress_fn fn, void *user_data);
+
+/**
+ * Measures how often an estimator's gradient is wrong by δ or more.
+ *
+ * The exact gradient h is computed once, at the model's present parameters; then, for each sample size, so many independent
+ * estimates g are drawn as the options say, and those with ‖g−h‖ >= δ‖h‖ are counted. Work is shared among the model's
+ * threads; the result is the same for any number of them.
+ *
+ * @param estimator     what to measure. Its seed, counter and sizes stay as they are.
+ * @param model         the model, at whose parameters the gradient is taken.
+ * @param graph         a graph with features that fit the model and labels.
+ * @param sample_sizes  `num_sizes` sizes, each at least 1: each in turn replaces every sample size of the estimator but 0.
+ *                      For the unbiased estimator they are batch sizes, at most the number of nodes. The full one is
+ *                      always right.
+ * @param num_sizes     at least 1.
+ * @param deltas        `num_deltas` relative errors, each > 0.
+ * @param num_deltas    number of relative errors.
+ * @param options       how to measure, or NULL for the defaults.
+ * @param out           receives num_sizes × num_deltas shares, row by row of a sample size; untouched unless PLIM_OK is
+ *                      returned.
+ * @param capacity      numbers that `out` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, a batch that the graph
+ *         does not allow, or a gradient of 0), PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA,
+ *         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (a gradient that is not finite), PLIM_ERROR_CANCELLED,
+ *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_tail_probability(const plim_estimator *estimator,
+                                  const plim_model *model,
+                                  const plim_graph *graph,
+                                  const size_t *sample_sizes,
+                                  size_t num_sizes,
+                                  const double *deltas,
+                                  size_t num_deltas,
+                                  const plim_probe_options *options,
+                                  double *out,
+                                  size_t capacity);
+
+/**
+ * Measures the same as plim_tail_probability(), and keeps more of it: intervals, bias and deviation.
+ *
+ * @param estimator     what to measure. Its seed, counter and sizes stay as they are.
+ * @param model         the model, at whose parameters the gradient is taken.
+ * @param graph         a graph with features that fit the model and labels.
+ * @param sample_sizes  `num_sizes` sizes, as for plim_tail_probability().
+ * @param num_sizes     at least 1.
+ * @param deltas        `num_deltas` relative errors, each > 0; (NULL, 0) for none.
+ * @param num_deltas    number of relative errors.
+ * @param options       how to measure, or NULL for the defaults.
+ * @param out           receives the tail; release it with plim_tail_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return as plim_tail_probability(), but for PLIM_ERROR_BUFFER_TOO_SMALL.
+ */
+plim_status plim_tail_new(const plim_estimator *estimator,
+                          const plim_model *model,
+                          const plim_graph *graph,
+                          const size_t *sample_sizes,
+                          size_t num_sizes,
+                          const double *deltas,
+                          size_t num_deltas,
+                          const plim_probe_options *options,
+                          plim_tail **out);
+
+/**
+ * Copies what was measured.
+ *
+ * @param tail      the tail.
+ * @param what      PLIM_TAIL_PROBABILITY, PLIM_TAIL_LOWER or PLIM_TAIL_UPPER: a number for each sample size and δ, row by
+ *                  row of a sample size; PLIM_TAIL_ERROR, PLIM_TAIL_BIAS or PLIM_TAIL_DEVIATION: one for each sample size.
+ * @param dst       receives the numbers; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (`what`), PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_tail_copy(const plim_tail *tail,
+                           int32_t what,
+                           double *dst,
+                           size_t capacity);
+
+/**
+ * The norm of the exact gradient that errors are relative to.
+ *
+ * @param tail  the tail.
+ *
+ * @return ‖h‖, > 0; 0 for NULL or a handle that is not live.
+ */
+double plim_tail_norm(const plim_tail *tail);
+
+/**
+ * Ends a tail's handle.
+ *
+ * @param tail  the tail; NULL and handles that are not live are ignored.
+ */
+void plim_tail_free(plim_tail *tail);
+
+/**
+ * Fits C and τ of a tail that falls like C·exp(−τN), for plim_sample_size().
+ *
+ * Least squares of log p on N, weighted by draws·p/(1−p), over the points of which 10 to draws − 10 gradients missed.
+ *
+ * @param sample_sizes   `count` sizes N, each at least 1.
+ * @param probabilities  the `count` shares that missed by one δ, each in [0, 1].
+ * @param count          number of points; at least 3 of them must have enough misses and hits.
+ * @param draws          gradients that each share was counted over.
+ * @param c              receives C, or NULL.
+ * @param tau            receives τ, or NULL; not above 0 if the tail does not fall.
+ * @param r_squared      receives how well the line fits, 1 being perfect, or NULL. All untouched unless PLIM_OK is
+ *                       returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range),
+ *         PLIM_ERROR_MISSING_DATA (too few usable points) or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_tail_fit(const size_t *sample_sizes,
+                          const double *probabilities,
+                          size_t count,
+                          size_t draws,
+                          double *c,
+                          double *tau,
+                          double *r_squared);
+
+/**
+ * Looks for the smallest sample size at which, with probability 1−ε, none of T gradients is wrong by δ or more, and
+ * measures what a gradient of that size costs.
+ *
+ * Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does; a size will do if the
+ * upper 95 % limit of its misses is at most ε/T. Where that is less than so many draws can show, a tail is fitted to larger
+ * chances (plim_tail_fit()) and followed. All of it holds at the model's present parameters: as training goes on the
+ * gradient shrinks and a plan should be made anew, or left to plim_train_options_set_adaptive().
+ *
+ * The sample size is deterministic by the options' seed; seconds, and so the answer of plim_plan_pays(), are measured.
+ *
+ * @param estimator  what to plan for: a consistent estimator, whose sample sizes but 0 are replaced, or the unbiased one,
+ *                   whose batch size is planned. It stays as it is.
+ * @param model      the model, at whose parameters the gradient is taken; its threads share the work.
+ * @param graph      a graph with features that fit the model and labels.
+ * @param delta      δ, relative to the norm of the exact gradient; > 0.
+ * @param epsilon    ε, in (0, 1].
+ * @param t          T, the number of steps; at least 1.
+ * @param options    how to measure, or NULL for the defaults.
+ * @param out        receives the plan; release it with plim_plan_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK (also if no size will do), PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT,
+ *         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (also a tail too steep to fit: more draws may help),
+ *         PLIM_ERROR_UNSUPPORTED (an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+ *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_plan_new(const plim_estimator *estimator,
+                          const plim_model *model,
+                          const plim_graph *graph,
+                          double delta,
+                          double epsilon,
+                          size_t t,
+                          const plim_probe_options *options,
+                          plim_plan **out);
+
+/**
+ * Whether to sample.
+ *
+ * @param plan  the plan.
+ *
+ * @return 1 if a sample size meets the goal and its gradient takes less time than the exact one; 0 if not ("do not
+ *         sample"), for NULL or a handle that is not live.
+ */
+int32_t plim_plan_pays(const plim_plan *plan);
+
+/**
+ * Number of sample sizes: the estimator's layers, or 1 for the unbiased one.
+ *
+ * @param plan  the plan.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_plan_num_sizes(const plim_plan *plan);
+
+/**
+ * Copies the sample sizes, ready for plim_estimator_consistent(): 0 for a layer whose input is exact.
+ *
+ * @param plan      the plan.
+ * @param dst       receives plim_plan_num_sizes() sizes, input layer first, or the unbiased estimator's batch size; all 0
+ *                  if no size meets the goal. Untouched unless PLIM_OK is returned.
+ * @param capacity  sizes that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL or PLIM_ERROR_INVALID_HANDLE.
+ */
+plim_status plim_plan_copy_sizes(const plim_plan *plan,
+                                 size_t *dst,
+                                 size_t capacity);
+
+/**
+ * Gives one number of a plan.
+ *
+ * @param plan  the plan.
+ * @param what  a PLIM_PLAN_ constant, from PLIM_PLAN_SAMPLE_SIZE to PLIM_PLAN_R_SQUARED.
+ * @param out   receives the number; untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (`what`) or PLIM_ERROR_INVALID_HANDLE.
+ */
+plim_status plim_plan_get(const plim_plan *plan, int32_t what, double *out);
+
+/**
+ * Says the plan in words: whether to sample, how many nodes, and the two costs.
+ *
+ * @param plan      the plan.
+ * @param dst       receives the text, ended by a zero byte; untouched unless PLIM_OK is returned.
+ * @param capacity  bytes that `dst` has room for; PLIM_PLAN_TEXT_SIZE is enough.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL or PLIM_ERROR_INVALID_HANDLE.
+ */
+plim_status plim_plan_describe(const plim_plan *plan, char *dst, size_t capacity);
+
+/**
+ * Ends a plan's handle.
+ *
+ * @param plan  the plan; NULL and handles that are not live are ignored.
+ */
+void plim_plan_free(plim_plan *plan);
 
 #ifdef __cplusplus
 }  // extern "C"

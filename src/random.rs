@@ -19,6 +19,8 @@ pub enum Purpose {
     Draws = 3,
     /// The order of the training nodes.
     Shuffle = 4,
+    /// Draws that only measure an estimator.
+    Probe = 5,
 }
 
 /// A stream of random numbers.
@@ -53,6 +55,11 @@ impl Stream {
                 return (product >> 64) as u64;
             }
         }
+    }
+
+    /// Any word: a seed for other streams.
+    pub fn word(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     /// A real in [0, 1), a multiple of 2^-53.

@@ -6,6 +6,7 @@ use super::guard::{getter, guard};
 use super::handle::{Object, Writing};
 use super::model::plim_model;
 use super::optimizer::plim_optimizer;
+use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result};
@@ -35,36 +36,6 @@ pub const PLIM_HISTORY_SECONDS: i32 = 3;
 /// Column: mean over the epoch's batches of their loss as estimated, with λ.
 pub const PLIM_HISTORY_BATCH_LOSS: i32 = 4;
 
-/// How far training is. It grows at its end with later versions: `struct_size` says how far this one reaches.
-#[repr(C)]
-pub struct plim_progress {
-    /// sizeof(plim_progress) of the library.
-    pub struct_size: usize,
-    /// The epoch at work or just done, from 1.
-    pub epoch: usize,
-    /// Epochs in all.
-    pub num_epochs: usize,
-    /// Steps done in this epoch; `num_steps` when it is done.
-    pub step: usize,
-    /// Steps of an epoch.
-    pub num_steps: usize,
-    /// Loss over all training nodes after this epoch; NaN if not evaluated.
-    pub train_loss: f64,
-    /// Loss over the validation nodes; NaN if not evaluated.
-    pub val_loss: f64,
-    /// Accuracy over the validation nodes; NaN if not evaluated.
-    pub val_accuracy: f64,
-    /// Seconds of training steps so far.
-    pub seconds: f64,
-}
-
-/// Told of progress; a non-zero answer cancels the training.
-///
-/// Called on the thread of plim_train(), after each epoch and, within a long one, about twice a second. `progress` is
-/// valid during the call only. Inside it, const calls on the model and the graph work (a save, a predict), and see the
-/// parameters of the last step; calls that change them are PLIM_ERROR_BUSY.
-pub type plim_progress_fn = Option<unsafe extern "C" fn(user_data: *mut c_void, progress: *const plim_progress) -> i32>;
-
 /// Options and the callback that goes with them.
 #[derive(Clone)]
 pub struct TrainOptions {
@@ -74,44 +45,7 @@ pub struct TrainOptions {
 
 impl Default for TrainOptions {
     fn default() -> Self {
-        TrainOptions {
-            options: Options::default(),
-            callback: Callback { function: None, user_data: std::ptr::null_mut() },
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Callback {
-    function: plim_progress_fn,
-    user_data: *mut c_void,
-}
-
-// SAFETY: the pointer is only handed back to its owner, on the thread that called plim_train.
-unsafe impl Send for Callback {}
-// SAFETY: as above.
-unsafe impl Sync for Callback {}
-
-impl Callback {
-    fn call(self, progress: &Progress) -> std::result::Result<(), Interrupt> {
-        let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
-        let struct_size = size_of::<plim_progress>();
-        let progress = plim_progress {
-            struct_size,
-            epoch,
-            num_epochs,
-            step,
-            num_steps,
-            train_loss,
-            val_loss,
-            val_accuracy,
-            seconds,
-        };
-        // SAFETY: a function of the caller's with this signature, given its own data and a live struct.
-        match self.function.map_or(0, |function| unsafe { function(self.user_data, &progress) }) {
-            0 => Ok(()),
-            _ => Err(Interrupt),
-        }
+        TrainOptions { options: Options::default(), callback: Callback::NONE }
     }
 }
 
@@ -346,7 +280,7 @@ pub extern "C" fn plim_train_options_set_progress(
     user_data: *mut c_void,
 ) -> plim_status {
     guard(|| {
-        ptr::handle("options", options)?.write()?.callback = Callback { function: r#fn, user_data };
+        ptr::handle("options", options)?.write()?.callback = Callback::new(r#fn, user_data);
         Ok(())
     })
 }
@@ -408,11 +342,23 @@ fn told(
     callback: Callback,
     progress: &Progress,
 ) -> std::result::Result<(), Interrupt> {
-    if callback.function.is_none() {
+    if callback.is_none() {
         return Ok(());
     }
     model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
-    model.released(|| callback.call(progress))
+    let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
+    let progress = plim_progress {
+        struct_size: size_of::<plim_progress>(),
+        epoch,
+        num_epochs,
+        step,
+        num_steps,
+        train_loss,
+        val_loss,
+        val_accuracy,
+        seconds,
+    };
+    model.released(|| callback.call(&progress))
 }
 
 /// Number of epochs completed.

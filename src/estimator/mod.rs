@@ -66,6 +66,48 @@ impl Estimator {
         }))
     }
 
+    /// Another estimator that differs from this one in its sample size alone, and begins its draws anew.
+    pub fn with_size(&self, size: usize) -> Result<Self> {
+        let kind = match &self.kind {
+            Kind::Full => Kind::Full,
+            Kind::Unbiased => Kind::Unbiased,
+            Kind::Consistent { sizes, distribution, draws } => Kind::Consistent {
+                sizes: try_copied(sizes)?,
+                distribution: distribution.clone(),
+                draws: draws.iter().map(|d| d.as_deref().map(try_copied).transpose()).collect::<Result<_>>()?,
+            },
+        };
+        let mut other = Self::new(kind);
+        other.set_size(size);
+        other.seed = self.seed;
+        Ok(other)
+    }
+
+    /// Puts `size` in the place of every sample size but 0; the full and the unbiased estimator have none.
+    pub fn set_size(&mut self, size: usize) {
+        if let Kind::Consistent { sizes, .. } = &mut self.kind {
+            sizes.iter_mut().filter(|t| **t > 0).for_each(|t| *t = size);
+        }
+    }
+
+    /// The largest sample size of a layer whose nodes are drawn by this estimator; `None` if it draws none.
+    pub fn size(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Consistent { sizes, draws, .. } => {
+                sizes.iter().zip(draws).filter(|(t, given)| **t > 0 && given.is_none()).map(|(t, _)| *t).max()
+            }
+            _ => None,
+        }
+    }
+
+    /// Sample sizes by layer; none of the full and the unbiased estimator.
+    pub fn sizes(&self) -> &[usize] {
+        match &self.kind {
+            Kind::Consistent { sizes, .. } => sizes,
+            _ => &[],
+        }
+    }
+
     /// Starts the draws anew under another seed.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
@@ -101,6 +143,11 @@ impl Estimator {
     /// Whether it takes all training nodes and no batch.
     pub fn is_full(&self) -> bool {
         matches!(self.kind, Kind::Full)
+    }
+
+    /// Whether its batch is all that is drawn.
+    pub fn is_unbiased(&self) -> bool {
+        matches!(self.kind, Kind::Unbiased)
     }
 
     /// Gradients since the seed was set.

@@ -40,6 +40,14 @@ impl Threads {
         self.pool.as_ref().is_none_or(Pool::alive)
     }
 
+    /// Works at the pieces `0 .. count`, each on one thread, in any order. What a piece itself gives to these threads stays on its own.
+    pub fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        match &self.pool {
+            Some(pool) => pool.run(count, work),
+            None => (0..count).for_each(work),
+        }
+    }
+
     /// `out ← R·M`, rows shared among the threads. Each row is one thread's, so the bits are the same for any count.
     pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]) {
         let count = out.len() / width;

@@ -3,9 +3,10 @@
 use super::Block;
 use crate::error::{Error, Result, try_copied, try_resize};
 use crate::graph::Graph;
+use std::sync::Arc;
 
 /// P, up to its normalisation.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub enum Distribution {
     /// All nodes alike.
     #[default]
@@ -19,7 +20,7 @@ pub enum Distribution {
     /// ∝ the caller's weights, over all nodes.
     Weights {
         /// One positive weight per node.
-        weights: Vec<f64>,
+        weights: Arc<Vec<f64>>,
         /// Their sum.
         total: f64,
     },
@@ -49,7 +50,7 @@ impl Distribution {
         if !total.is_finite() {
             return Err(Error::InvalidArgument(format!("the weights sum to {total}")));
         }
-        Ok(Distribution::Weights { weights: try_copied(weights)?, total })
+        Ok(Distribution::Weights { weights: Arc::new(try_copied(weights)?), total })
     }
 
     /// A name that tells one distribution from another.

@@ -8,7 +8,9 @@
 //! | `plan` | how few draws suffice here, and whether they pay |
 
 pub mod bounds;
+pub mod plan;
 pub mod size;
+pub mod tail;
 
 use crate::error::{Error, Result};
 
@@ -31,4 +33,14 @@ pub(crate) fn check_count(t: usize) -> Result<()> {
         0 => Err(Error::InvalidArgument("t = 0: t >= 1 does not hold".to_string())),
         _ => Ok(()),
     }
+}
+
+/// Wilson's 95 % interval of a probability of which `misses` of `draws` trials are known.
+pub fn wilson(misses: usize, draws: usize) -> (f64, f64) {
+    const Z: f64 = 1.959_963_984_540_054;
+    let (n, p) = (draws as f64, misses as f64 / draws as f64);
+    let centre = p + Z * Z / (2.0 * n);
+    let half = Z * (p * (1.0 - p) / n + (Z / (2.0 * n)).powi(2)).sqrt();
+    let scale = 1.0 + Z * Z / n;
+    (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
 }

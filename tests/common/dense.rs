@@ -127,7 +127,7 @@ pub fn probabilities(a_hat: &Array2<f64>, rows: &[usize], distribution: &Distrib
             above.map_axis(Axis(0), |column| f64::from(u8::from(column.iter().any(|&a| a != 0.0))))
         }
         Distribution::Ladies => above.mapv(|a| a * a).sum_axis(Axis(0)),
-        Distribution::Weights { weights, .. } => Array1::from_vec(weights.clone()),
+        Distribution::Weights { weights, .. } => Array1::from_vec(weights.to_vec()),
     };
     let total = masses.sum();
     if total > 0.0 { masses / total } else { masses }

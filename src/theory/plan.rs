@@ -1,0 +1,292 @@
+//! How few draws suffice, and whether they pay: the Plimsoll line of a model on a graph.
+
+use super::tail::{Options, Prober, Report, fit};
+use super::{check_count, check_positive, size, wilson};
+use crate::error::{Error, Result, try_copied};
+use crate::estimator::Estimator;
+use crate::graph::{Graph, Split};
+use crate::model::Model;
+use crate::random::{Purpose, Stream};
+use std::fmt::{Display, Formatter};
+use std::time::{Duration, Instant};
+
+/// With probability 1 - ε, none of T gradients is wrong by δ or more.
+#[derive(Clone, Copy)]
+pub struct Goal {
+    /// δ > 0, relative to the exact gradient's norm.
+    pub delta: f64,
+    /// ε in (0, 1].
+    pub epsilon: f64,
+    /// T ≥ 1.
+    pub steps: usize,
+}
+
+/// The planner's answer.
+pub struct Plan {
+    goal: Goal,
+    /// The smallest sample size that meets the goal; `None` if none does.
+    pub size: Option<usize>,
+    /// Sample sizes by layer, input first; a single batch size for the unbiased estimator. All 0 where `size` is `None`.
+    pub sizes: Vec<usize>,
+    /// Whether to sample: the size exists and its gradient takes less time than the exact one.
+    pub pays: bool,
+    /// The tail at that size; the fit alone says it where `fit` is there.
+    pub tail: Measurement,
+    /// C, τ and r², if ε/T was beyond what the draws can show.
+    pub fit: Option<(f64, f64, f64)>,
+    /// Seconds of a gradient at that size, NaN if there is none.
+    pub seconds: f64,
+    /// Seconds of the exact gradient of the same nodes: the full step, if they are all training nodes.
+    pub exact_seconds: f64,
+    /// Seconds of the unbiased gradient of a batch of [`BATCH`] of them.
+    pub unbiased_seconds: f64,
+    /// Share of such batches whose gradient misses by δ: what the unbiased step's time buys.
+    pub unbiased_misses: f64,
+}
+
+impl Plan {
+    /// One number, by the constant of the C interface.
+    pub fn number(&self, what: i32) -> Result<f64> {
+        let (c, tau, r_squared) = self.fit.unwrap_or((f64::NAN, f64::NAN, f64::NAN));
+        match what {
+            0 => Ok(self.size.unwrap_or(0) as f64),
+            1 => Ok(self.tail.misses),
+            2 => Ok(self.tail.upper),
+            3 => Ok(self.seconds),
+            4 => Ok(self.exact_seconds),
+            5 => Ok(self.unbiased_seconds),
+            6 => Ok(self.unbiased_misses),
+            7 => Ok(c),
+            8 => Ok(tau),
+            9 => Ok(r_squared),
+            _ => Err(Error::InvalidArgument(format!("what = {what} is not a PLIM_PLAN_ constant"))),
+        }
+    }
+}
+
+/// A miss probability and the upper end of its interval.
+#[derive(Clone, Copy)]
+pub struct Measurement {
+    /// Share of the draws that missed.
+    pub misses: f64,
+    /// Wilson's upper 95 % limit.
+    pub upper: f64,
+}
+
+/// Nodes of the unbiased step that the plan is compared with, as training's default.
+pub const BATCH: usize = 256;
+/// Draws after which a size that misses far too often is given up.
+const STAGES: [usize; 2] = [100, 1000];
+/// Draws that judge the unbiased step.
+const UNBIASED_DRAWS: usize = 200;
+/// Sizes that a fit looks at.
+const FIT_SIZES: usize = 8;
+/// A search ends where the next smaller size known to fail is so near.
+const NEAR: f64 = 1.03;
+
+/// Looks for the smallest sample size that meets the goal. It holds at the model's present parameters.
+pub fn plan(
+    estimator: &Estimator,
+    model: &Model,
+    graph: &Graph,
+    goal: Goal,
+    options: &Options,
+    report: &mut Report<'_>,
+) -> Result<Plan> {
+    check_positive("delta", goal.delta)?;
+    check_count(goal.steps)?;
+    if !(goal.epsilon > 0.0 && goal.epsilon <= 1.0) {
+        return Err(Error::InvalidArgument(format!("epsilon = {}: 0 < epsilon <= 1 does not hold", goal.epsilon)));
+    }
+    if estimator.size().is_none() && !estimator.is_unbiased() {
+        return Err(Error::Unsupported("the estimator draws nothing, so that there is no size to choose".to_string()));
+    }
+    let prober = Prober::new(estimator, model, graph, options)?;
+    let most = if estimator.is_unbiased() { prober.num_nodes() } else { graph.num_nodes() };
+    let mut search = Search { prober, options, delta: goal.delta, most, stage: 0, report };
+    let found = search.size_for(goal)?;
+    let (size, tail, fit) = match found {
+        Some((size, tail, fit)) => (Some(size), tail, fit),
+        None => (None, Measurement { misses: f64::NAN, upper: f64::NAN }, None),
+    };
+    let mut plan = Plan {
+        goal,
+        size,
+        sizes: sizes_of(estimator, size)?,
+        pays: false,
+        tail,
+        fit,
+        seconds: f64::NAN,
+        exact_seconds: f64::NAN,
+        unbiased_seconds: f64::NAN,
+        unbiased_misses: f64::NAN,
+    };
+    let nodes = match &options.batch {
+        Some(batch) => batch,
+        None => graph.labelled_split(Split::Train)?,
+    };
+    let nodes = shuffled(nodes, options.seed)?;
+    plan.exact_seconds = seconds_of(&mut Estimator::unbiased(), model, graph, &nodes)?;
+    let few = &nodes[..nodes.len().min(BATCH)];
+    plan.unbiased_seconds = seconds_of(&mut Estimator::unbiased(), model, graph, few)?;
+    plan.unbiased_misses = search.unbiased_misses(model, graph, few.len())?;
+    if let Some(size) = size {
+        let drawn = if estimator.is_unbiased() { &nodes[..size] } else { &nodes[..] };
+        plan.seconds = seconds_of(&mut estimator.with_size(size)?, model, graph, drawn)?;
+        let exact = if plan.unbiased_misses == 0.0 { plan.unbiased_seconds } else { f64::INFINITY };
+        plan.pays = plan.seconds < plan.exact_seconds.min(exact);
+    }
+    Ok(plan)
+}
+
+/// What a search found: a size, its tail, and the fit that it rests on, if it does.
+type Found = (usize, Measurement, Option<(f64, f64, f64)>);
+
+struct Search<'a, 'r> {
+    prober: Prober<'a>,
+    options: &'a Options,
+    delta: f64,
+    most: usize,
+    stage: usize,
+    report: &'r mut Report<'r>,
+}
+
+impl Search<'_, '_> {
+    fn size_for(&mut self, goal: Goal) -> Result<Option<Found>> {
+        let draws = self.options.draws;
+        let allowed = goal.epsilon / goal.steps as f64;
+        if wilson(0, draws).1 <= allowed {
+            let found = self.smallest(allowed)?;
+            return Ok(found.map(|(size, tail)| (size, tail, None)));
+        }
+        // The draws cannot show so small a chance: a line through the logarithm of the tail, where they can, must.
+        let few = wilson(20.min(draws / 4), draws).1;
+        let Some((last, _)) = self.smallest(few)? else { return Ok(None) };
+        let first = self.smallest(0.9)?.map_or(1, |(size, _)| size.min(last));
+        let mut sizes: Vec<usize> = (0..FIT_SIZES).map(|i| first + i * (last - first) / (FIT_SIZES - 1)).collect();
+        sizes.dedup();
+        let mut shares = Vec::new();
+        for &size in &sizes {
+            shares.push(self.measure(size, 0..draws)? as f64 / draws as f64);
+        }
+        let (c, tau, r_squared) = fit(&sizes, &shares, draws)?;
+        let size = size::sample_size(tau, c, goal.steps, goal.epsilon)?.max(last);
+        if size > self.most {
+            return Ok(None);
+        }
+        let misses = self.measure(size, 0..draws)?;
+        let tail = Measurement { misses: misses as f64 / draws as f64, upper: wilson(misses, draws).1 };
+        Ok(Some((size, tail, Some((c, tau, r_squared)))))
+    }
+
+    /// The smallest size, to within [`NEAR`], whose upper limit is at most `allowed`: doubled, then halved in.
+    fn smallest(&mut self, allowed: f64) -> Result<Option<(usize, Measurement)>> {
+        let (mut fails, mut size) = (0, 1);
+        let mut meets = loop {
+            if let Some(tail) = self.try_size(size, allowed)? {
+                break (size, tail);
+            }
+            if size == self.most {
+                return Ok(None);
+            }
+            fails = size;
+            size = size.saturating_mul(2).min(self.most);
+        };
+        while meets.0 > fails + 1 && meets.0 as f64 > NEAR * fails as f64 {
+            let middle = fails + (meets.0 - fails) / 2;
+            match self.try_size(middle, allowed)? {
+                Some(tail) => meets = (middle, tail),
+                None => fails = middle,
+            }
+        }
+        Ok(Some(meets))
+    }
+
+    /// The tail at a size, if it is low enough. A size that is far from it is given up early.
+    fn try_size(&mut self, size: usize, allowed: f64) -> Result<Option<Measurement>> {
+        let draws = self.options.draws;
+        let (mut done, mut misses) = (0, 0);
+        for until in STAGES.into_iter().filter(|&s| s < draws).chain([draws]) {
+            misses += self.measure(size, done..until)?;
+            done = until;
+            if wilson(misses, done).0 > allowed {
+                return Ok(None);
+            }
+        }
+        let upper = wilson(misses, draws).1;
+        Ok((upper <= allowed).then_some(Measurement { misses: misses as f64 / draws as f64, upper }))
+    }
+
+    fn measure(&mut self, size: usize, draws: std::ops::Range<usize>) -> Result<usize> {
+        self.stage += 1;
+        // How many sizes there will be is not known; so many are usual.
+        let stages = self.stage.max(3 * self.most.ilog2() as usize + FIT_SIZES);
+        Ok(self.prober.measure(size, draws, (self.stage, stages), self.report)?.misses(self.delta))
+    }
+
+    fn unbiased_misses(&mut self, model: &Model, graph: &Graph, batch: usize) -> Result<f64> {
+        let unbiased = Estimator::unbiased();
+        let mut prober = Prober::new(&unbiased, model, graph, self.options)?;
+        let draws = self.options.draws.min(UNBIASED_DRAWS);
+        self.stage += 1;
+        let measured = prober.measure(batch, 0..draws, (self.stage, self.stage), self.report)?;
+        Ok(measured.misses(self.delta) as f64 / draws as f64)
+    }
+}
+
+fn sizes_of(estimator: &Estimator, size: Option<usize>) -> Result<Vec<usize>> {
+    let size = size.unwrap_or(0);
+    match estimator.is_unbiased() {
+        true => try_copied(&[size]),
+        false => try_copied(estimator.with_size(size)?.sizes()),
+    }
+}
+
+fn shuffled(nodes: &[i32], seed: u64) -> Result<Vec<i32>> {
+    let mut nodes = try_copied(nodes)?;
+    let mut random = Stream::new(seed, Purpose::Probe, 0, 1);
+    (1..nodes.len()).rev().for_each(|i| nodes.swap(i, random.below(i as u64 + 1) as usize));
+    Ok(nodes)
+}
+
+/// Median seconds of a gradient, after one that makes room.
+fn seconds_of(estimator: &mut Estimator, model: &Model, graph: &Graph, nodes: &[i32]) -> Result<f64> {
+    const LEAST: usize = 5;
+    const MOST: usize = 101;
+    const ENOUGH: Duration = Duration::from_millis(50);
+    estimator.estimate(model, graph, nodes)?;
+    let (begin, mut seconds) = (Instant::now(), Vec::new());
+    while seconds.len() < LEAST || (seconds.len() < MOST && begin.elapsed() < ENOUGH) {
+        let start = Instant::now();
+        estimator.estimate(model, graph, nodes)?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[seconds.len() / 2])
+}
+
+/// The answer in words.
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Goal { delta, epsilon, steps } = self.goal;
+        let (sampled, exact) = (1e3 * self.seconds, 1e3 * self.exact_seconds);
+        let Some(size) = self.size else {
+            return write!(
+                f,
+                "Do not sample: no size keeps {steps} gradients within {delta} with probability 1 - {epsilon}. The exact \
+                 gradient takes {exact:.3} ms."
+            );
+        };
+        let verdict = if self.pays { "Sample" } else { "Do not sample" };
+        let Measurement { misses, upper } = self.tail;
+        write!(
+            f,
+            "{verdict}: {size} draws keep {steps} gradients within {delta} with probability 1 - {epsilon} (misses {misses:.2e}, \
+             at most {upper:.2e}{}), and take {sampled:.3} ms a gradient; the exact one takes {exact:.3} ms. An unbiased batch \
+             takes {:.3} ms and misses {:.2}.",
+            if self.fit.is_some() { ", the rest by a fitted tail" } else { "" },
+            1e3 * self.unbiased_seconds,
+            self.unbiased_misses
+        )
+    }
+}

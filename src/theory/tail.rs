@@ -1,0 +1,364 @@
+//! How wrong an estimator's gradients are, measured: the exact gradient once, then many independent estimates.
+
+use super::wilson;
+use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
+use crate::estimator::Estimator;
+use crate::graph::{Graph, Split};
+use crate::kernel::Threads;
+use crate::model::Model;
+use crate::optim::Interrupt;
+use crate::random::{Purpose, Stream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How to measure.
+#[derive(Clone)]
+pub struct Options {
+    /// Independent estimates for each sample size; at least 2.
+    pub draws: usize,
+    /// Seed of the estimates. The estimator's own seed and counter play no part.
+    pub seed: u64,
+    /// The nodes whose gradient is estimated; `None` for all training nodes.
+    pub batch: Option<Vec<i32>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { draws: 10_000, seed: 0, batch: None }
+    }
+}
+
+/// How far a measurement is.
+pub struct Progress {
+    /// The sample size at work, from 1.
+    pub stage: usize,
+    /// Sample sizes in all.
+    pub num_stages: usize,
+    /// Estimates made of this size.
+    pub done: usize,
+    /// Estimates of each size.
+    pub draws: usize,
+    /// Seconds so far.
+    pub seconds: f64,
+}
+
+/// Told of progress; may end the measurement.
+pub type Report<'a> = dyn FnMut(&Progress) -> std::result::Result<(), Interrupt> + 'a;
+
+/// What was measured, for each sample size N and relative error δ.
+pub struct Tail {
+    /// Share of the estimates with ‖g−h‖ ≥ δ‖h‖, row by row of N.
+    pub probabilities: Vec<f64>,
+    /// Wilson's 95 % interval of each share.
+    pub lower: Vec<f64>,
+    /// Its upper limit.
+    pub upper: Vec<f64>,
+    /// For each N: √E‖g−h‖², ‖E g − h‖ and √E‖g − E g‖², in units of ‖h‖.
+    pub errors: Vec<Errors>,
+    /// ‖h‖.
+    pub norm: f64,
+}
+
+impl Tail {
+    /// One kind of numbers, by the constant of the C interface.
+    pub fn column(&self, what: i32) -> Result<Vec<f64>> {
+        let errors = |of: &dyn Fn(&Errors) -> f64| Ok(self.errors.iter().map(of).collect());
+        match what {
+            0 => try_copied(&self.probabilities),
+            1 => try_copied(&self.lower),
+            2 => try_copied(&self.upper),
+            3 => errors(&|e| e.error),
+            4 => errors(&|e| e.bias),
+            5 => errors(&|e| e.deviation),
+            _ => Err(Error::InvalidArgument(format!("what = {what} is not a PLIM_TAIL_ constant"))),
+        }
+    }
+}
+
+/// The error of an estimate in units of ‖h‖, and its parts: error² = bias² + deviation².
+#[derive(Clone, Copy)]
+pub struct Errors {
+    /// √E‖g−h‖².
+    pub error: f64,
+    /// ‖E g − h‖, what more estimates of this size would not average away; 0 where it drowns in the noise.
+    pub bias: f64,
+    /// √E‖g − E g‖².
+    pub deviation: f64,
+}
+
+/// Measures `estimator` with each of `sizes` in the place of its sample sizes.
+pub fn tail(
+    estimator: &Estimator,
+    model: &Model,
+    graph: &Graph,
+    (sizes, deltas): (&[usize], &[f64]),
+    options: &Options,
+    report: &mut Report<'_>,
+) -> Result<Tail> {
+    check_grid(sizes, deltas)?;
+    let mut prober = Prober::new(estimator, model, graph, options)?;
+    sizes.iter().enumerate().try_for_each(|(at, &size)| prober.check_size(&format!("sample_sizes[{at}]"), size))?;
+    let cells = sizes.len().checked_mul(deltas.len()).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
+    let column = || try_with_capacity(cells);
+    let (probabilities, lower, upper) = (column()?, column()?, column()?);
+    let norm = prober.norm;
+    let mut tail = Tail { probabilities, lower, upper, errors: try_with_capacity(sizes.len())?, norm };
+    for (stage, &size) in sizes.iter().enumerate() {
+        let measured = prober.measure(size, 0..options.draws, (stage + 1, sizes.len()), report)?;
+        for &delta in deltas {
+            let misses = measured.misses(delta);
+            let (lower, upper) = wilson(misses, options.draws);
+            tail.probabilities.push(misses as f64 / options.draws as f64);
+            tail.lower.push(lower);
+            tail.upper.push(upper);
+        }
+        tail.errors.push(measured.errors());
+    }
+    Ok(tail)
+}
+
+fn check_grid(sizes: &[usize], deltas: &[f64]) -> Result<()> {
+    if sizes.is_empty() {
+        return Err(Error::InvalidArgument("num_sizes = 0".to_string()));
+    }
+    if let Some(at) = deltas.iter().position(|d| !(d.is_finite() && *d > 0.0)) {
+        return Err(Error::entry("deltas", at, deltas[at], "is not a finite number > 0"));
+    }
+    Ok(())
+}
+
+/// Estimates of one sample size.
+pub(super) struct Measured {
+    /// ‖g−h‖/‖h‖ of each.
+    pub relative: Vec<f64>,
+    /// Σ(g−h)/‖h‖.
+    sum: Vec<f64>,
+}
+
+impl Measured {
+    pub fn misses(&self, delta: f64) -> usize {
+        self.relative.iter().filter(|&&e| e >= delta).count()
+    }
+
+    fn errors(&self) -> Errors {
+        let n = self.relative.len() as f64;
+        let square = self.relative.iter().map(|e| e * e).sum::<f64>() / n;
+        let of_mean = self.sum.iter().map(|s| (s / n).powi(2)).sum::<f64>();
+        let variance = (square - of_mean).max(0.0) * n / (n - 1.0);
+        // The mean of n estimates strays from E g by itself; what is left is the bias.
+        let bias = (of_mean - variance / n).max(0.0).sqrt();
+        Errors { error: square.sqrt(), bias, deviation: variance.sqrt() }
+    }
+}
+
+/// Estimates that one thread makes in a row. Their sums are added up in this grouping on any number of threads.
+const PIECE: usize = 8;
+/// Progress is told about this often.
+const WAVE: Duration = Duration::from_millis(200);
+
+/// Draws estimates at fixed parameters and compares them with the exact gradient.
+pub(super) struct Prober<'a> {
+    estimator: &'a Estimator,
+    model: &'a Model,
+    graph: &'a Graph,
+    threads: Arc<Threads>,
+    nodes: Vec<i32>,
+    /// h, and its norm.
+    exact: Vec<f32>,
+    pub norm: f64,
+    options: &'a Options,
+    start: Instant,
+    /// One for each thread that was ever at work at once.
+    workers: Mutex<Vec<Worker>>,
+    /// Pieces of a wave.
+    wave: usize,
+}
+
+struct Worker {
+    estimator: Estimator,
+    /// The nodes, in an order of which the unbiased estimator takes the first.
+    order: Vec<i32>,
+}
+
+/// What became of a piece.
+#[derive(Default)]
+struct Piece {
+    relative: Vec<f64>,
+    sum: Vec<f64>,
+    failure: Option<Error>,
+}
+
+impl<'a> Prober<'a> {
+    pub fn new(estimator: &'a Estimator, model: &'a Model, graph: &'a Graph, options: &'a Options) -> Result<Self> {
+        estimator.check(model, graph)?;
+        if options.batch.is_some() && estimator.is_full() {
+            return Err(Error::InvalidArgument("batch: the full estimator takes none".to_string()));
+        }
+        let nodes = match &options.batch {
+            Some(batch) => try_copied(batch)?,
+            None => try_copied(graph.labelled_split(Split::Train)?)?,
+        };
+        let mut exactly = Estimator::unbiased();
+        let exact = try_copied(exactly.gradient(model, graph, Some(&nodes))?.1)?;
+        let norm = exact.iter().map(|&h| f64::from(h).powi(2)).sum::<f64>().sqrt();
+        if norm == 0.0 {
+            let text = "the gradient is 0 at these parameters, so that no error is relative to it";
+            return Err(Error::InvalidArgument(text.to_string()));
+        }
+        let threads = model.threads()?;
+        let wave = threads.count();
+        let (start, workers) = (Instant::now(), Mutex::default());
+        Ok(Prober { estimator, model, graph, threads, nodes, exact, norm, options, start, workers, wave })
+    }
+
+    /// The number of nodes whose gradient is estimated.
+    pub fn num_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn check_size(&self, name: &str, size: usize) -> Result<()> {
+        let most = if self.estimator.is_unbiased() { self.nodes.len() } else { i32::MAX as usize };
+        match size >= 1 && size <= most {
+            true => Ok(()),
+            false => Err(Error::InvalidArgument(format!("{name} = {size} is outside [1, {most}]"))),
+        }
+    }
+
+    /// The estimates number `draws` of this size, told of as one stage of many.
+    pub fn measure(
+        &mut self,
+        size: usize,
+        draws: std::ops::Range<usize>,
+        (stage, num_stages): (usize, usize),
+        report: &mut Report<'_>,
+    ) -> Result<Measured> {
+        // Keyed by the size itself, so that a size has the same estimates in any company.
+        let seed = Stream::new(self.options.seed, Purpose::Probe, size as u64, 0).word();
+        for worker in self.workers.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            worker.estimator.set_size(size);
+            worker.estimator.set_seed(seed);
+        }
+        let mut measured =
+            Measured { relative: try_with_capacity(draws.len())?, sum: try_filled(self.exact.len(), 0.0)? };
+        let mut from = draws.start;
+        while from < draws.end {
+            let pieces = self.wave.min((draws.end - from).div_ceil(PIECE));
+            let before = Instant::now();
+            let mut done: Vec<Mutex<Piece>> = try_with_capacity(pieces)?;
+            done.resize_with(pieces, Mutex::default);
+            self.threads.each(pieces, &|i| {
+                let first = from + i * PIECE;
+                let piece = self.piece(size, seed, first..(first + PIECE).min(draws.end));
+                *done[i].lock().unwrap_or_else(PoisonError::into_inner) = piece;
+            });
+            for piece in done {
+                let piece = piece.into_inner().unwrap_or_else(PoisonError::into_inner);
+                if let Some(failure) = piece.failure {
+                    return Err(failure);
+                }
+                measured.relative.extend_from_slice(&piece.relative);
+                measured.sum.iter_mut().zip(&piece.sum).for_each(|(sum, s)| *sum += s);
+            }
+            from = (from + pieces * PIECE).min(draws.end);
+            self.pace(before.elapsed());
+            let (done, draws) = (from - draws.start, draws.len());
+            let progress = Progress { stage, num_stages, done, draws, seconds: self.start.elapsed().as_secs_f64() };
+            report(&progress).map_err(|_| Error::Cancelled("the progress callback stopped the probe".to_string()))?;
+        }
+        Ok(measured)
+    }
+
+    /// Makes the next wave longer or shorter. What is measured does not depend on it.
+    fn pace(&mut self, took: Duration) {
+        if took < WAVE / 2 {
+            self.wave *= 2;
+        } else if took > WAVE * 2 {
+            self.wave = (self.wave / 2).max(self.threads.count());
+        }
+    }
+
+    fn piece(&self, size: usize, seed: u64, draws: std::ops::Range<usize>) -> Piece {
+        let idle = self.workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut piece = Piece::default();
+        let result = idle.map_or_else(|| self.hire(size, seed), Ok).and_then(|mut worker| {
+            piece.relative = try_with_capacity(draws.len())?;
+            piece.sum = try_filled(self.exact.len(), 0.0)?;
+            let result = draws.into_iter().try_for_each(|draw| {
+                piece.relative.push(self.estimate(&mut worker, size, seed, draw as u64, &mut piece.sum)?);
+                Ok(())
+            });
+            self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+            result
+        });
+        piece.failure = result.err();
+        piece
+    }
+
+    fn hire(&self, size: usize, seed: u64) -> Result<Worker> {
+        let mut estimator = self.estimator.with_size(size)?;
+        estimator.set_seed(seed);
+        Ok(Worker { estimator, order: try_copied(&self.nodes)? })
+    }
+
+    /// The relative error of one estimate; adds it to the sum of all.
+    fn estimate(&self, worker: &mut Worker, size: usize, seed: u64, draw: u64, sum: &mut [f64]) -> Result<f64> {
+        worker.estimator.set_step(draw);
+        let mut batch = &self.nodes[..];
+        if self.estimator.is_unbiased() {
+            worker.order.copy_from_slice(&self.nodes);
+            let mut random = Stream::new(seed, Purpose::Shuffle, draw, 0);
+            for i in 0..size {
+                worker.order.swap(i, i + random.below((self.nodes.len() - i) as u64) as usize);
+            }
+            batch = &worker.order[..size];
+        }
+        let (_, gradient) = worker.estimator.estimate(self.model, self.graph, batch)?;
+        let mut square = 0.0;
+        for ((sum, &g), &h) in sum.iter_mut().zip(gradient).zip(&self.exact) {
+            let error = (f64::from(g) - f64::from(h)) / self.norm;
+            *sum += error;
+            square += error * error;
+        }
+        match square.is_finite() {
+            true => Ok(square.sqrt()),
+            false => Err(Error::Diverged(format!("sample size {size}, draw {draw}: the gradient is not finite"))),
+        }
+    }
+}
+
+/// C and τ of a tail p ≈ C·exp(-τN), and how well it fits: 1 - (weighted squares left over) / (weighted squares).
+///
+/// Least squares of log p on N with weights draws·p/(1-p), the inverse variance of log p, over the points of which 10 to
+/// draws - 10 estimates missed.
+pub fn fit(sizes: &[usize], probabilities: &[f64], draws: usize) -> Result<(f64, f64, f64)> {
+    if let Some(at) = probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
+        return Err(Error::entry("probabilities", at, probabilities[at], "is outside [0, 1]"));
+    }
+    if let Some(at) = sizes.iter().position(|&n| n == 0) {
+        return Err(Error::entry("sample_sizes", at, 0, "is not at least 1"));
+    }
+    let total = draws as f64;
+    // Half a count of leeway: a share times the draws need not be whole.
+    let usable = |p: f64| p * total >= 9.5 && (1.0 - p) * total >= 9.5;
+    let points: Vec<(f64, f64, f64)> = sizes
+        .iter()
+        .zip(probabilities)
+        .filter(|&(_, &p)| usable(p))
+        .map(|(&n, &p)| (n as f64, p.ln(), total * p / (1.0 - p)))
+        .collect();
+    if points.len() < 3 {
+        let text = format!("{} points have 10 to {total} - 10 misses, and a fit needs 3", points.len());
+        return Err(Error::MissingData(text));
+    }
+    let weight: f64 = points.iter().map(|(_, _, w)| w).sum();
+    let mean = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(|p| p.2 * of(p)).sum::<f64>() / weight;
+    let (n, y) = (mean(&|p| p.0), mean(&|p| p.1));
+    let (nn, ny, yy) = (mean(&|p| (p.0 - n).powi(2)), mean(&|p| (p.0 - n) * (p.1 - y)), mean(&|p| (p.1 - y).powi(2)));
+    if nn == 0.0 {
+        return Err(Error::MissingData("all points of the fit have one sample size".to_string()));
+    }
+    let slope = ny / nn;
+    let left = mean(&|p| (p.1 - y - slope * (p.0 - n)).powi(2));
+    let r_squared = if yy > 0.0 { 1.0 - left / yy } else { 1.0 };
+    Ok(((y - slope * n).exp(), -slope, r_squared))
+}
