@@ -189,6 +189,16 @@
 #define PLIM_HISTORY_BATCH_LOSS 4
 
 /**
+ * Column: mean over the epoch's steps of the sample size that plim_train_options_set_adaptive() chose.
+ */
+#define PLIM_HISTORY_SAMPLE_SIZE 5
+
+/**
+ * Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
+ */
+#define PLIM_HISTORY_ERROR 6
+
+/**
  * Share of the gradients that missed by δ or more; one number for each sample size and δ.
  */
 #define PLIM_TAIL_PROBABILITY 0
@@ -244,14 +254,14 @@
 #define PLIM_PLAN_EXACT_SECONDS 4
 
 /**
- * Seconds of the unbiased gradient of a batch of 256 of these nodes, or of all if they are fewer.
+ * Seconds of the unbiased gradient of a batch that is as right; those of the exact one, if no smaller batch is.
  */
 #define PLIM_PLAN_UNBIASED_SECONDS 5
 
 /**
- * Share of such unbiased gradients that miss by δ, of 200.
+ * Nodes of that batch: of 32, 64, 128, … the first whose gradients meet the goal, as far as 200 of them can show.
  */
-#define PLIM_PLAN_UNBIASED_MISSES 6
+#define PLIM_PLAN_UNBIASED_BATCH 6
 
 /**
  * C of the fitted tail; NaN if the draws could show ε/T without one.
@@ -1347,6 +1357,31 @@ plim_status plim_train_options_set_checkpoint(plim_train_options *options, const
 plim_status plim_train_options_set_resume(plim_train_options *options, const char *path);
 
 /**
+ * Lets the sample size follow the gradient, so that its relative error stays under δ.
+ *
+ * As training goes on the gradient shrinks, and with it what a fixed sample is worth. Before every so many updates the error
+ * is estimated from 4 further gradients of the batch at the present size N and 4 at 2N, which costs about as much as 12
+ * steps: their spread gives the deviation, their means the bias. Above δ the size grows and the test is repeated; far
+ * below, it shrinks. The error is that of a batch's gradient against its exact one. The estimator keeps its last size;
+ * all its sample sizes but 0 are equal from then on. The history records size and error, and a checkpoint carries them.
+ *
+ * @param options   the options.
+ * @param delta     δ, > 0; or 0 for sizes as the estimator has them, which is the default, and the rest is ignored.
+ * @param every     updates from one test to the next, at least 1; the first comes before the first update.
+ * @param smallest  the smallest sample size, at least 1.
+ * @param largest   the largest one, at least `smallest`. Where it does not keep the error under δ, training goes on with
+ *                  it, and the history shows the error.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ *         plim_train() answers PLIM_ERROR_UNSUPPORTED for an estimator that draws no nodes.
+ */
+plim_status plim_train_options_set_adaptive(plim_train_options *options,
+                                            double delta,
+                                            size_t every,
+                                            size_t smallest,
+                                            size_t largest);
+
+/**
  * Sets a function that is told of progress and may cancel.
  *
  * @param options    the options.
@@ -1374,7 +1409,8 @@ plim_status plim_train_options_set_progress(plim_train_options *options, plim_pr
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
  *         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
- *         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+ *         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_UNSUPPORTED
+ *         (adaptive sizes for an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
  *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
  */
 plim_status plim_train(plim_model *model,
@@ -1406,10 +1442,10 @@ size_t plim_history_best_epoch(const plim_history *history);
  * Copies a column of the history, one number per epoch.
  *
  * @param history   the history.
- * @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS or
- *                  PLIM_HISTORY_BATCH_LOSS.
- * @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated or there is no
- *                  validation split; untouched unless PLIM_OK is returned.
+ * @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS,
+ *                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE or PLIM_HISTORY_ERROR.
+ * @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated, there is no
+ *                  validation split, or sampling is not adaptive; untouched unless PLIM_OK is returned.
  * @param capacity  numbers that `dst` has room for.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the column), PLIM_ERROR_BUFFER_TOO_SMALL,
@@ -1845,8 +1881,8 @@ plim_status plim_plan_new(const plim_estimator *estimator,
  *
  * @param plan  the plan.
  *
- * @return 1 if a sample size meets the goal and its gradient takes less time than the exact one; 0 if not ("do not
- *         sample"), for NULL or a handle that is not live.
+ * @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and than an unbiased batch
+ *         that is as right; 0 if not ("do not sample"), for NULL or a handle that is not live.
  */
 int32_t plim_plan_pays(const plim_plan *plan);
 

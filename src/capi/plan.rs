@@ -26,10 +26,10 @@ pub const PLIM_PLAN_UPPER: i32 = 2;
 pub const PLIM_PLAN_SECONDS: i32 = 3;
 /// Seconds of the exact gradient of the same nodes: the full step, unless the options named a batch.
 pub const PLIM_PLAN_EXACT_SECONDS: i32 = 4;
-/// Seconds of the unbiased gradient of a batch of 256 of these nodes, or of all if they are fewer.
+/// Seconds of the unbiased gradient of a batch that is as right; those of the exact one, if no smaller batch is.
 pub const PLIM_PLAN_UNBIASED_SECONDS: i32 = 5;
-/// Share of such unbiased gradients that miss by δ, of 200.
-pub const PLIM_PLAN_UNBIASED_MISSES: i32 = 6;
+/// Nodes of that batch: of 32, 64, 128, … the first whose gradients meet the goal, as far as 200 of them can show.
+pub const PLIM_PLAN_UNBIASED_BATCH: i32 = 6;
 /// C of the fitted tail; NaN if the draws could show ε/T without one.
 pub const PLIM_PLAN_C: i32 = 7;
 /// τ of the fitted tail; NaN without one.
@@ -112,8 +112,8 @@ pub unsafe extern "C" fn plim_plan_new(
 ///
 /// @param plan  the plan.
 ///
-/// @return 1 if a sample size meets the goal and its gradient takes less time than the exact one; 0 if not ("do not
-///         sample"), for NULL or a handle that is not live.
+/// @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and than an unbiased batch
+///         that is as right; 0 if not ("do not sample"), for NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_plan_pays(plan: *const plim_plan) -> i32 {
     getter(|| Some(ptr::facts(plan)?.pays.into()))

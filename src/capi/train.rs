@@ -12,7 +12,7 @@ use super::status::plim_status;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::optim::Interrupt;
-use crate::train::{Column, History, Options, Progress, train};
+use crate::train::{Adaptive, Column, History, Options, Progress, train};
 use std::ffi::{c_char, c_void};
 
 /// How to train. Release it with plim_train_options_free().
@@ -35,6 +35,10 @@ pub const PLIM_HISTORY_VAL_ACCURACY: i32 = 2;
 pub const PLIM_HISTORY_SECONDS: i32 = 3;
 /// Column: mean over the epoch's batches of their loss as estimated, with λ.
 pub const PLIM_HISTORY_BATCH_LOSS: i32 = 4;
+/// Column: mean over the epoch's steps of the sample size that plim_train_options_set_adaptive() chose.
+pub const PLIM_HISTORY_SAMPLE_SIZE: i32 = 5;
+/// Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
+pub const PLIM_HISTORY_ERROR: i32 = 6;
 
 /// Options and the callback that goes with them.
 #[derive(Clone)]
@@ -265,6 +269,41 @@ pub unsafe extern "C" fn plim_train_options_set_resume(
     })
 }
 
+/// Lets the sample size follow the gradient, so that its relative error stays under δ.
+///
+/// As training goes on the gradient shrinks, and with it what a fixed sample is worth. Before every so many updates the error
+/// is estimated from 4 further gradients of the batch at the present size N and 4 at 2N, which costs about as much as 12
+/// steps: their spread gives the deviation, their means the bias. Above δ the size grows and the test is repeated; far
+/// below, it shrinks. The error is that of a batch's gradient against its exact one. The estimator keeps its last size;
+/// all its sample sizes but 0 are equal from then on. The history records size and error, and a checkpoint carries them.
+///
+/// @param options   the options.
+/// @param delta     δ, > 0; or 0 for sizes as the estimator has them, which is the default, and the rest is ignored.
+/// @param every     updates from one test to the next, at least 1; the first comes before the first update.
+/// @param smallest  the smallest sample size, at least 1.
+/// @param largest   the largest one, at least `smallest`. Where it does not keep the error under δ, training goes on with
+///                  it, and the history shows the error.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+///         plim_train() answers PLIM_ERROR_UNSUPPORTED for an estimator that draws no nodes.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_adaptive(
+    options: *mut plim_train_options,
+    delta: f64,
+    every: usize,
+    smallest: usize,
+    largest: usize,
+) -> plim_status {
+    set(options, |options| {
+        options.adaptive = match delta == 0.0 {
+            true => None,
+            false => Some(Adaptive::new(delta, every, smallest, largest)?),
+        };
+        Ok(())
+    })
+}
+
 /// Sets a function that is told of progress and may cancel.
 ///
 /// @param options    the options.
@@ -301,7 +340,8 @@ pub extern "C" fn plim_train_options_set_progress(
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
 ///         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
-///         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+///         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_UNSUPPORTED
+///         (adaptive sizes for an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
 ///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -384,10 +424,10 @@ pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize
 /// Copies a column of the history, one number per epoch.
 ///
 /// @param history   the history.
-/// @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS or
-///                  PLIM_HISTORY_BATCH_LOSS.
-/// @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated or there is no
-///                  validation split; untouched unless PLIM_OK is returned.
+/// @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS,
+///                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE or PLIM_HISTORY_ERROR.
+/// @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated, there is no
+///                  validation split, or sampling is not adaptive; untouched unless PLIM_OK is returned.
 /// @param capacity  numbers that `dst` has room for.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the column), PLIM_ERROR_BUFFER_TOO_SMALL,

@@ -108,6 +108,11 @@ impl Estimator {
         }
     }
 
+    /// The seed of the draws.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Starts the draws anew under another seed.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;

@@ -28,7 +28,8 @@ pub struct Plan {
     pub size: Option<usize>,
     /// Sample sizes by layer, input first; a single batch size for the unbiased estimator. All 0 where `size` is `None`.
     pub sizes: Vec<usize>,
-    /// Whether to sample: the size exists and its gradient takes less time than the exact one.
+    /// Whether to sample: the size exists, and its gradient takes less time than the exact one and than an unbiased one that
+    /// is as right.
     pub pays: bool,
     /// The tail at that size; the fit alone says it where `fit` is there.
     pub tail: Measurement,
@@ -38,10 +39,11 @@ pub struct Plan {
     pub seconds: f64,
     /// Seconds of the exact gradient of the same nodes: the full step, if they are all training nodes.
     pub exact_seconds: f64,
-    /// Seconds of the unbiased gradient of a batch of [`BATCH`] of them.
+    /// The smallest batch, of a ladder of doubling sizes, whose unbiased gradient meets the goal as far as [`FEW_DRAWS`] can
+    /// show; all nodes if none smaller does.
+    pub unbiased_batch: usize,
+    /// Seconds of the unbiased gradient of such a batch.
     pub unbiased_seconds: f64,
-    /// Share of such batches whose gradient misses by δ: what the unbiased step's time buys.
-    pub unbiased_misses: f64,
 }
 
 impl Plan {
@@ -55,7 +57,7 @@ impl Plan {
             3 => Ok(self.seconds),
             4 => Ok(self.exact_seconds),
             5 => Ok(self.unbiased_seconds),
-            6 => Ok(self.unbiased_misses),
+            6 => Ok(self.unbiased_batch as f64),
             7 => Ok(c),
             8 => Ok(tau),
             9 => Ok(r_squared),
@@ -73,12 +75,12 @@ pub struct Measurement {
     pub upper: f64,
 }
 
-/// Nodes of the unbiased step that the plan is compared with, as training's default.
-pub const BATCH: usize = 256;
 /// Draws after which a size that misses far too often is given up.
-const STAGES: [usize; 2] = [100, 1000];
-/// Draws that judge the unbiased step.
-const UNBIASED_DRAWS: usize = 200;
+const STAGES: [usize; 3] = [20, 100, 1000];
+/// Draws that judge an unbiased batch.
+pub const FEW_DRAWS: usize = 200;
+/// The smallest unbiased batch that is looked at.
+const SMALLEST_BATCH: usize = 32;
 /// Sizes that a fit looks at.
 const FIT_SIZES: usize = 8;
 /// A search ends where the next smaller size known to fail is so near.
@@ -118,8 +120,8 @@ pub fn plan(
         fit,
         seconds: f64::NAN,
         exact_seconds: f64::NAN,
+        unbiased_batch: 0,
         unbiased_seconds: f64::NAN,
-        unbiased_misses: f64::NAN,
     };
     let nodes = match &options.batch {
         Some(batch) => batch,
@@ -127,14 +129,15 @@ pub fn plan(
     };
     let nodes = shuffled(nodes, options.seed)?;
     plan.exact_seconds = seconds_of(&mut Estimator::unbiased(), model, graph, &nodes)?;
-    let few = &nodes[..nodes.len().min(BATCH)];
-    plan.unbiased_seconds = seconds_of(&mut Estimator::unbiased(), model, graph, few)?;
-    plan.unbiased_misses = search.unbiased_misses(model, graph, few.len())?;
+    plan.unbiased_batch = unbiased_batch(model, graph, goal, options, search.stage, search.report)?;
+    plan.unbiased_seconds = match plan.unbiased_batch < nodes.len() {
+        true => seconds_of(&mut Estimator::unbiased(), model, graph, &nodes[..plan.unbiased_batch])?,
+        false => plan.exact_seconds,
+    };
     if let Some(size) = size {
         let drawn = if estimator.is_unbiased() { &nodes[..size] } else { &nodes[..] };
         plan.seconds = seconds_of(&mut estimator.with_size(size)?, model, graph, drawn)?;
-        let exact = if plan.unbiased_misses == 0.0 { plan.unbiased_seconds } else { f64::INFINITY };
-        plan.pays = plan.seconds < plan.exact_seconds.min(exact);
+        plan.pays = plan.seconds < plan.exact_seconds.min(plan.unbiased_seconds);
     }
     Ok(plan)
 }
@@ -162,7 +165,7 @@ impl Search<'_, '_> {
         // The draws cannot show so small a chance: a line through the logarithm of the tail, where they can, must.
         let few = wilson(20.min(draws / 4), draws).1;
         let Some((last, _)) = self.smallest(few)? else { return Ok(None) };
-        let first = self.smallest(0.9)?.map_or(1, |(size, _)| size.min(last));
+        let first = self.smallest(0.5)?.map_or(1, |(size, _)| size.min(last));
         let mut sizes: Vec<usize> = (0..FIT_SIZES).map(|i| first + i * (last - first) / (FIT_SIZES - 1)).collect();
         sizes.dedup();
         let mut shares = Vec::new();
@@ -181,17 +184,7 @@ impl Search<'_, '_> {
 
     /// The smallest size, to within [`NEAR`], whose upper limit is at most `allowed`: doubled, then halved in.
     fn smallest(&mut self, allowed: f64) -> Result<Option<(usize, Measurement)>> {
-        let (mut fails, mut size) = (0, 1);
-        let mut meets = loop {
-            if let Some(tail) = self.try_size(size, allowed)? {
-                break (size, tail);
-            }
-            if size == self.most {
-                return Ok(None);
-            }
-            fails = size;
-            size = size.saturating_mul(2).min(self.most);
-        };
+        let Some((mut fails, mut meets)) = self.doubled(1, allowed)? else { return Ok(None) };
         while meets.0 > fails + 1 && meets.0 as f64 > NEAR * fails as f64 {
             let middle = fails + (meets.0 - fails) / 2;
             match self.try_size(middle, allowed)? {
@@ -200,6 +193,21 @@ impl Search<'_, '_> {
             }
         }
         Ok(Some(meets))
+    }
+
+    /// Doubles from `first` on until a size will do: the last one that will not (0 if there is none), and that one.
+    fn doubled(&mut self, first: usize, allowed: f64) -> Result<Option<(usize, (usize, Measurement))>> {
+        let (mut fails, mut size) = (0, first.min(self.most));
+        loop {
+            if let Some(tail) = self.try_size(size, allowed)? {
+                return Ok(Some((fails, (size, tail))));
+            }
+            if size == self.most {
+                return Ok(None);
+            }
+            fails = size;
+            size = size.saturating_mul(2).min(self.most);
+        }
     }
 
     /// The tail at a size, if it is low enough. A size that is far from it is given up early.
@@ -223,15 +231,24 @@ impl Search<'_, '_> {
         let stages = self.stage.max(3 * self.most.ilog2() as usize + FIT_SIZES);
         Ok(self.prober.measure(size, draws, (self.stage, stages), self.report)?.misses(self.delta))
     }
+}
 
-    fn unbiased_misses(&mut self, model: &Model, graph: &Graph, batch: usize) -> Result<f64> {
-        let unbiased = Estimator::unbiased();
-        let mut prober = Prober::new(&unbiased, model, graph, self.options)?;
-        let draws = self.options.draws.min(UNBIASED_DRAWS);
-        self.stage += 1;
-        let measured = prober.measure(batch, 0..draws, (self.stage, self.stage), self.report)?;
-        Ok(measured.misses(self.delta) as f64 / draws as f64)
-    }
+/// The smallest of doubling batches whose unbiased gradient meets the goal, as far as a few draws can show.
+fn unbiased_batch(
+    model: &Model,
+    graph: &Graph,
+    goal: Goal,
+    options: &Options,
+    stage: usize,
+    report: &mut Report<'_>,
+) -> Result<usize> {
+    let unbiased = Estimator::unbiased();
+    let options = Options { draws: options.draws.min(FEW_DRAWS), ..options.clone() };
+    let prober = Prober::new(&unbiased, model, graph, &options)?;
+    let allowed = (goal.epsilon / goal.steps as f64).max(wilson(0, options.draws).1);
+    let most = prober.num_nodes();
+    let mut search = Search { prober, options: &options, delta: goal.delta, most, stage, report };
+    Ok(search.doubled(SMALLEST_BATCH, allowed)?.map_or(most, |(_, (size, _))| size))
 }
 
 fn sizes_of(estimator: &Estimator, size: Option<usize>) -> Result<Vec<usize>> {
@@ -281,12 +298,14 @@ impl Display for Plan {
         let Measurement { misses, upper } = self.tail;
         write!(
             f,
-            "{verdict}: {size} draws keep {steps} gradients within {delta} with probability 1 - {epsilon} (misses {misses:.2e}, \
-             at most {upper:.2e}{}), and take {sampled:.3} ms a gradient; the exact one takes {exact:.3} ms. An unbiased batch \
-             takes {:.3} ms and misses {:.2}.",
-            if self.fit.is_some() { ", the rest by a fitted tail" } else { "" },
+            "{verdict}: {size} draws keep {steps} gradients within {delta} with probability 1 - {epsilon} ({:.2} % of them \
+             missed, the upper limit is {:.2} %{}) and take {sampled:.3} ms a gradient. The exact gradient takes {exact:.3} ms, \
+             an unbiased batch of {}, which is as right, {:.3} ms.",
+            100.0 * misses,
+            100.0 * upper,
+            if self.fit.is_some() { "; the rest is a fitted tail" } else { "" },
+            self.unbiased_batch,
             1e3 * self.unbiased_seconds,
-            self.unbiased_misses
         )
     }
 }

@@ -4,7 +4,7 @@
 //! identity as JSON in its metadata) and a CRC-32 of everything before it. It is written whole or not at all.
 
 use super::history::{History, Record};
-use super::{Options, Run};
+use super::{Adaptive, Options, Run};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
 use crate::optim::{Parts, State};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"PLIMCKP1";
+const MAGIC: &[u8; 8] = b"PLIMCKP2";
 const KEY: &str = "plimsoll.checkpoint";
 
 impl Run<'_, '_> {
@@ -47,6 +47,7 @@ impl Run<'_, '_> {
             "updates": parts.k,
             "averaged": parts.averaged,
             "gradients": self.estimator.step(),
+            "sample size": self.estimator.size(),
         });
         let metadata = HashMap::from([(KEY.to_string(), about.to_string())]);
         let payload = safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(metadata))
@@ -96,6 +97,7 @@ impl Run<'_, '_> {
         };
         let state = State::from_parts(&parts, len)?;
         let gradients = count("gradients")?;
+        let size = about["sample size"].as_u64().and_then(|size| usize::try_from(size).ok());
         let mut history = History::default();
         for record in records.as_chunks::<{ Record::LEN }>().0 {
             history.push(Record::from_array(*record))?;
@@ -103,6 +105,11 @@ impl Run<'_, '_> {
         self.model.set_parameters(&parameters)?;
         self.optimizer.set_state(state);
         self.estimator.set_step(gradients);
+        if let Some(sizes) = &mut self.sizes {
+            let Adaptive { smallest, largest, .. } = sizes.options;
+            self.estimator.set_size(size.unwrap_or(smallest).clamp(smallest, largest));
+            sizes.error = history.records().last().map_or(f64::NAN, |record| record.error);
+        }
         self.history = history;
         self.best = best;
         Ok(())
@@ -110,7 +117,8 @@ impl Run<'_, '_> {
 
     /// What a checkpoint must share with the run that goes on from it.
     fn identity(&self) -> Value {
-        let Options { batch_size, seed, .. } = self.options;
+        let Options { batch_size, seed, adaptive, .. } = self.options;
+        // The sizes of an adaptive run change; what it began with does not.
         json!({
             "nodes": self.graph.num_nodes(),
             "edges": self.graph.num_edges(),
@@ -118,10 +126,11 @@ impl Run<'_, '_> {
             "classes": self.graph.num_classes(),
             "training nodes": self.order.len(),
             "widths": self.model.widths(),
-            "estimator": self.estimator.description(),
+            "estimator": self.described,
             "optimizer": self.optimizer.rule_name(),
             "batch size": batch_size,
             "seed": seed,
+            "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
         })
     }
 }

@@ -15,6 +15,10 @@ pub enum Column {
     Seconds = 3,
     /// Mean of the epoch's batch losses as estimated.
     BatchLoss = 4,
+    /// Mean over the epoch's steps of the adaptive sample size.
+    SampleSize = 5,
+    /// The last estimate of the gradient's relative error.
+    Error = 6,
 }
 
 impl TryFrom<i32> for Column {
@@ -27,12 +31,14 @@ impl TryFrom<i32> for Column {
             2 => Ok(Column::ValAccuracy),
             3 => Ok(Column::Seconds),
             4 => Ok(Column::BatchLoss),
+            5 => Ok(Column::SampleSize),
+            6 => Ok(Column::Error),
             _ => Err(Error::InvalidArgument(format!("column = {value} is not a PLIM_HISTORY_ constant"))),
         }
     }
 }
 
-/// One epoch; NaN where it was not evaluated.
+/// One epoch; NaN where it was not evaluated, or its sample size not adaptive.
 #[derive(Clone, Copy)]
 pub struct Record {
     pub train_loss: f64,
@@ -40,27 +46,30 @@ pub struct Record {
     pub val_accuracy: f64,
     pub seconds: f64,
     pub batch_loss: f64,
+    pub sample_size: f64,
+    pub error: f64,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        let [train_loss, val_loss, val_accuracy, seconds, batch_loss] = [f64::NAN; 5];
-        Record { train_loss, val_loss, val_accuracy, seconds, batch_loss }
+        Record::from_array([f64::NAN; Self::LEN])
     }
 }
 
 impl Record {
     /// How many numbers a record has.
-    pub const LEN: usize = 5;
+    pub const LEN: usize = 7;
 
     /// In the order of [`Column`].
     pub fn to_array(self) -> [f64; Self::LEN] {
-        [self.train_loss, self.val_loss, self.val_accuracy, self.seconds, self.batch_loss]
+        let Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error } = self;
+        [train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error]
     }
 
     /// From the order of [`Column`].
-    pub fn from_array([train_loss, val_loss, val_accuracy, seconds, batch_loss]: [f64; Self::LEN]) -> Self {
-        Record { train_loss, val_loss, val_accuracy, seconds, batch_loss }
+    pub fn from_array(numbers: [f64; Self::LEN]) -> Self {
+        let [train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error] = numbers;
+        Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The training loop: epochs of shuffled batches, evaluation, history, progress, checkpoints.
 
+mod adaptive;
 mod checkpoint;
 mod history;
 
+pub use adaptive::Adaptive;
 pub use history::{Column, History};
 
 use crate::error::{Error, Result, try_copied};
@@ -12,6 +14,7 @@ use crate::graph::{Graph, Split};
 use crate::model::Model;
 use crate::optim::{Interrupt, Optimizer};
 use crate::random::{Purpose, Stream};
+use adaptive::Sizes;
 use history::Record;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -35,6 +38,8 @@ pub struct Options {
     pub checkpoint: Option<(PathBuf, usize)>,
     /// A checkpoint to go on from, if it is there.
     pub resume: Option<PathBuf>,
+    /// How sample sizes follow the gradient's error; `None` keeps the estimator's.
+    pub adaptive: Option<Adaptive>,
 }
 
 impl Default for Options {
@@ -48,6 +53,7 @@ impl Default for Options {
             evaluate_every: 1,
             checkpoint: None,
             resume: None,
+            adaptive: None,
         }
     }
 }
@@ -88,8 +94,19 @@ pub fn train(
     options: &Options,
     report: &mut Report<'_>,
 ) -> (History, Result<()>) {
-    let history = History::default();
-    let mut run = Run { model, graph, estimator, optimizer, options, report, history, best: None, order: Vec::new() };
+    let mut run = Run {
+        model,
+        graph,
+        described: estimator.description(),
+        estimator,
+        optimizer,
+        options,
+        report,
+        history: History::default(),
+        best: None,
+        order: Vec::new(),
+        sizes: None,
+    };
     let result = run.run();
     (run.history, result)
 }
@@ -106,6 +123,10 @@ struct Run<'a, 'r> {
     best: Option<Vec<f32>>,
     /// The training nodes in the order of the epoch at work.
     order: Vec<i32>,
+    /// The estimator as it was at first.
+    described: String,
+    /// Sample sizes, if they are adaptive.
+    sizes: Option<Sizes>,
 }
 
 impl Run<'_, '_> {
@@ -138,6 +159,8 @@ impl Run<'_, '_> {
         if let Some((path, _)) = &self.options.checkpoint {
             file::check_folder_of(path)?;
         }
+        let sizes = self.options.adaptive.map(|adaptive| Sizes::new(adaptive, self.estimator, self.model));
+        self.sizes = sizes.transpose()?;
         Ok(())
     }
 
@@ -151,6 +174,11 @@ impl Run<'_, '_> {
         let epoch = self.history.len() + 1;
         let (batch_loss, seconds) = self.steps(epoch)?;
         let mut record = Record { batch_loss, seconds, ..Record::default() };
+        let num_steps = self.num_steps();
+        if let Some(sizes) = &mut self.sizes {
+            record.sample_size = std::mem::take(&mut sizes.drawn) / num_steps as f64;
+            record.error = sizes.error;
+        }
         let every = self.options.evaluate_every;
         if every > 0 && (epoch.is_multiple_of(every) || epoch == self.options.epochs) {
             self.evaluate(&mut record)?;
@@ -166,7 +194,6 @@ impl Run<'_, '_> {
         {
             self.checkpoint(path)?;
         }
-        let num_steps = self.num_steps();
         self.tell(epoch, num_steps, num_steps, &record, self.history.seconds())
     }
 
@@ -191,6 +218,10 @@ impl Run<'_, '_> {
                 false => &self.order[from..from.saturating_add(self.options.batch_size).min(self.order.len())],
             };
             let place = || format!("epoch {epoch}, step {}", step + 1);
+            if let Some(sizes) = &mut self.sizes {
+                let updates = self.optimizer.steps();
+                sizes.adapt(self.estimator, self.model, self.graph, batch, updates).map_err(|e| e.at(place()))?;
+            }
             let estimate = self.estimator.estimate(self.model, self.graph, batch);
             let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
             self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
