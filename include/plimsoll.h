@@ -1463,8 +1463,8 @@ void plim_history_free(plim_history *history);
 /**
  * How far from the optimum the T-th iterate of SGD can be: a bound on ‖w_T − w*‖² (Theorem 2).
  *
- * For a strongly convex objective and steps 1/((l−δ)k), if every gradient used is wrong by at most δ times the norm of the
- * true one: G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)], where the first term counts twice at T = 2.
+ * For a strongly convex objective and steps 1/((l−δ)k), if every gradient used is wrong by at most δ times the norm of
+ * the true one: G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)], where the first term counts twice at T = 2.
  *
  * @param l      how strongly convex the objective is: f − (l/2)‖w‖² is convex; > 0. λ for a one-layer model with
  *               plim_model_set_regularization(). In a bound, T counts iterates and w_1 is the start.
@@ -1473,8 +1473,9 @@ void plim_history_free(plim_history *history);
  * @param t      T, at least 1.
  * @param out    receives the bound; untouched unless PLIM_OK is returned.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT; plim_last_error() names the condition that does
- *         not hold: "delta = 0.3: 0 <= delta < l = 0.1 does not hold".
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT; plim_last_error() names the condition that
+ *         does not hold: "delta = 0.3: 0 <= delta < l = 0.1 does not hold". A bound too large for a double is refused
+ *         too.
  */
 plim_status plim_bound_strongly_convex_iterate(double l,
                                                double big_g,
@@ -1500,8 +1501,8 @@ plim_status plim_bound_strongly_convex_average(double l, double big_g, double de
 /**
  * How far from the least value the T-th iterate can be: a bound on f(w_T) − f* (Theorem 3).
  *
- * In the setting of plim_bound_strongly_convex_iterate(), if the gradient is also Lipschitz with constant L: L/2 times
- * that bound.
+ * In the setting of plim_bound_strongly_convex_iterate(), if the gradient is also Lipschitz with constant L, and is 0
+ * at w* (w* does not lie at the edge of a ball or box that iterates are kept in): L/2 times that bound.
  *
  * @param l      how strongly convex the objective is; > 0.
  * @param big_l  L, with which the gradient is Lipschitz; >= l.
@@ -1542,8 +1543,9 @@ plim_status plim_bound_constant_step(double l,
  * How far from the least value the average of T iterates can be on a convex objective: a bound on f(w̄_T) − f*
  * (Theorem 5).
  *
- * For steps c/√k, iterates kept in a set of diameter D (plim_optimizer_set_ball(): twice the radius), and relative errors
- * of at most ρ/√T: 1/(2√T)·[(1/c+ρ)D² + G²(ρ + 2c(1+ρ/√T)²)]. The paper's constant in place of the 2 is too small.
+ * For steps c/√k, iterates kept in a set of diameter D (plim_optimizer_set_ball(): twice the radius), and relative
+ * errors of at most ρ/√T: 1/(2√T)·[(1/c+ρ)D² + G²(ρ + 2c(1+ρ/√T)²)]. The paper's constant in place of the 2 is too
+ * small.
  *
  * @param big_g     G, at least the norm of the gradient wherever the iterates may be; > 0.
  * @param diameter  D, > 0.
@@ -1564,7 +1566,8 @@ plim_status plim_bound_convex_average(double big_g,
 /**
  * How small the gradient gets at one of T iterates, convex or not: a bound on min_k ‖∇f(w_k)‖² (Theorem 6).
  *
- * For steps D_f/((1+δ)G√T) and gradients that are Lipschitz with constant L: (1+δ)·L·G·D_f/((1−δ)√T).
+ * For steps D_f/((1+δ)G√T), nothing projected, and a gradient that is Lipschitz with constant L:
+ * (1+δ)·L·G·D_f/((1−δ)√T).
  *
  * @param big_l  L, > 0.
  * @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
@@ -1580,8 +1583,8 @@ plim_status plim_bound_nonconvex_gradient(double big_l, double big_g, double d_f
 /**
  * How far from the least value the T-th iterate of SGD with step 1/L can be: a bound on f(w_T) − f* (Theorem 7).
  *
- * For a strongly convex objective whose gradient is Lipschitz with constant L, nothing projected, and gradients that are
- * wrong by at most δ_1, δ_2, … (absolutely, not relative to their norm):
+ * For a strongly convex objective whose gradient is Lipschitz with constant L, nothing projected, and gradients that
+ * are wrong by at most δ_1, δ_2, … (absolutely, not relative to their norm):
  * (1−l/L)^(T−1)·(f(w_1)−f*) + 1/(2L)·Σ_{i<T} (1−l/L)^(T−1−i)·δ_i².
  *
  * @param l            how strongly convex the objective is; 0 < l < L.
@@ -1593,18 +1596,14 @@ plim_status plim_bound_nonconvex_gradient(double big_l, double big_g, double d_f
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
  */
-plim_status plim_bound_linear(double l,
-                              double big_l,
-                              const double *deltas,
-                              size_t t,
-                              double initial_gap,
-                              double *out);
+plim_status plim_bound_linear(double l, double big_l, const double *deltas, size_t t, double initial_gap, double *out);
 
 /**
  * How many nodes to draw so that, with probability 1−ε, none of T gradients is wrong by δ or more.
  *
- * The chance that a gradient from N draws misses by δ falls like C·exp(−τN); plim_tail_fit() measures C and τ for a δ. Over
- * T steps that makes T·C·exp(−τN), and this is the least N for which it is at most ε: log(T·C/ε)/τ, rounded up.
+ * The chance that a gradient from N draws misses by δ falls like C·exp(−τN); plim_tail_fit() measures C and τ for a δ.
+ * Over T steps that makes T·C·exp(−τN), and this is the least N for which it is at most ε: log(T·C/ε)/τ, rounded up.
+ * It undoes plim_sample_epsilon(), as far as a double tells ε from 0, from 1 and from the ε of one draw more or less.
  *
  * @param tau      τ(δ), > 0.
  * @param c        C, > 0.
@@ -1612,8 +1611,8 @@ plim_status plim_bound_linear(double l,
  * @param epsilon  ε, in (0, 1].
  * @param out      receives N, at least 1; untouched unless PLIM_OK is returned.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or an N beyond any
- *         size).
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or an N beyond
+ *         any size).
  */
 plim_status plim_sample_size(double tau,
                              double c,
@@ -1628,17 +1627,20 @@ plim_status plim_sample_size(double tau,
  * @param c            C, > 0.
  * @param t            T, the number of steps; at least 1.
  * @param sample_size  N, at least 1.
- * @param out          receives ε; untouched unless PLIM_OK is returned.
+ * @param out          receives ε, which is 0 where no double is as small; untouched unless PLIM_OK is returned.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range).
  */
 plim_status plim_sample_epsilon(double tau, double c, size_t t, size_t sample_size, double *out);
 
 /**
  * How right T gradients from N draws are: the least δ that none of them misses by, with probability 1−ε.
  *
- * @param deltas       `count` relative errors in rising order, each > 0, for which C and τ were fitted. The answer lies
- *                     between the first and the last, interpolated.
+ * N draws suffice for a fitted δ if the margin τN − log(T·C/ε) is not negative. The answer lies between the last δ for
+ * which they do not and the next, where the margin, taken to be linear in δ, is 0. If they suffice for every δ it is
+ * the first.
+ *
+ * @param deltas       `count` relative errors in rising order, each > 0, for which C and τ were fitted.
  * @param cs           the `count` C, each > 0.
  * @param taus         the `count` τ, each > 0.
  * @param count        at least 1.
@@ -1647,8 +1649,8 @@ plim_status plim_sample_epsilon(double tau, double c, size_t t, size_t sample_si
  * @param sample_size  N, at least 1.
  * @param out          receives δ; untouched unless PLIM_OK is returned.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or N draws that do
- *         not suffice for the largest δ).
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or N draws that
+ *         do not suffice for the largest δ).
  */
 plim_status plim_sample_delta(const double *deltas,
                               const double *cs,

@@ -909,6 +909,87 @@ inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator,
   return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), nullptr);
 }
 
+/// How far SGD can be from the optimum when its gradients are wrong by so much: what Theorems 2 to 7 promise. A
+/// condition that does not hold is an Error whose message names it.
+namespace bound {
+
+/// ‖w_T - w*‖², strongly convex, steps 1/((l - δ)k).
+inline double strongly_convex_iterate(double l, double big_g, double delta, std::size_t t) {
+  double out = 0;
+  detail::check(plim_bound_strongly_convex_iterate(l, big_g, delta, t, &out));
+  return out;
+}
+
+/// f(w̄_T) - f* in the same setting.
+inline double strongly_convex_average(double l, double big_g, double delta, std::size_t t) {
+  double out = 0;
+  detail::check(plim_bound_strongly_convex_average(l, big_g, delta, t, &out));
+  return out;
+}
+
+/// f(w_T) - f* in the same setting, with a gradient that is Lipschitz with constant L.
+inline double strongly_convex_value(double l, double big_l, double big_g, double delta, std::size_t t) {
+  double out = 0;
+  detail::check(plim_bound_strongly_convex_value(l, big_l, big_g, delta, t, &out));
+  return out;
+}
+
+/// ‖w_T - w*‖², strongly convex, a constant step.
+inline double constant_step(double l, double big_g, double delta, double step, std::size_t t,
+                            double initial_distance_squared) {
+  double out = 0;
+  detail::check(plim_bound_constant_step(l, big_g, delta, step, t, initial_distance_squared, &out));
+  return out;
+}
+
+/// f(w̄_T) - f*, convex, steps c/√k in a set of this diameter, relative errors of at most ρ/√T.
+inline double convex_average(double big_g, double diameter, double rho, double c, std::size_t t) {
+  double out = 0;
+  detail::check(plim_bound_convex_average(big_g, diameter, rho, c, t, &out));
+  return out;
+}
+
+/// min ‖∇f(w_k)‖², convex or not, steps D_f/((1 + δ)G√T).
+inline double nonconvex_gradient(double big_l, double big_g, double d_f, double delta, std::size_t t) {
+  double out = 0;
+  detail::check(plim_bound_nonconvex_gradient(big_l, big_g, d_f, delta, t, &out));
+  return out;
+}
+
+/// f(w_T) - f*, strongly convex, steps 1/L, absolute errors δ_1, δ_2, …: T is one more than there are.
+inline double linear(double l, double big_l, Span<const double> deltas, double initial_gap) {
+  double out = 0;
+  detail::check(plim_bound_linear(l, big_l, deltas.data(), deltas.size() + 1, initial_gap, &out));
+  return out;
+}
+
+} // namespace bound
+
+/// How many nodes to draw so that, with probability 1 - ε, none of T gradients is wrong by the δ of C and τ.
+inline std::size_t sample_size(double tau, double c, std::size_t t, double epsilon) {
+  std::size_t out = 0;
+  detail::check(plim_sample_size(tau, c, t, epsilon, &out));
+  return out;
+}
+
+/// The chance that at least one of T gradients from so many draws is wrong by the δ of C and τ.
+inline double sample_epsilon(double tau, double c, std::size_t t, std::size_t sample_size) {
+  double out = 0;
+  detail::check(plim_sample_epsilon(tau, c, t, sample_size, &out));
+  return out;
+}
+
+/// The least δ that none of T gradients from so many draws misses by, with probability 1 - ε, between the δ of fits.
+inline double sample_delta(Span<const double> deltas, Span<const double> cs, Span<const double> taus, std::size_t t,
+                           double epsilon, std::size_t sample_size) {
+  detail::same_size("cs", cs.size(), "deltas", deltas.size());
+  detail::same_size("taus", taus.size(), "deltas", deltas.size());
+  double out = 0;
+  detail::check(
+      plim_sample_delta(deltas.data(), cs.data(), taus.data(), deltas.size(), t, epsilon, sample_size, &out));
+  return out;
+}
+
 } // namespace plimsoll
 
 #endif

@@ -1,35 +1,37 @@
 //! What the theorems promise: how far SGD can be from the optimum when its gradients are wrong by a relative δ.
 //!
-//! l is the modulus of strong convexity, L the Lipschitz constant of the gradient, G a bound on its norm over the set that
-//! iterates stay in, and T counts iterates: w_1 is the start. Each bound checks the conditions of its theorem.
+//! l is the modulus of strong convexity, L the Lipschitz constant of the gradient, G a bound on its norm over the set
+//! that iterates stay in, and T counts iterates: w_1 is the start. Each bound checks the conditions of its theorem.
 
 use super::{check_count, check_not_negative, check_positive};
 use crate::error::{Error, Result};
 
 /// ‖w_T − w*‖² for a strongly convex objective and steps 1/((l − δ)k).
 ///
-/// G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)]; at T = 2 the first term counts twice, because the induction behind it has a negative
-/// coefficient at its first step.
+/// G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)]; at T = 2 the first term counts twice, because the induction behind it has a
+/// negative coefficient at its first step.
 pub fn strongly_convex_iterate(l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
     check_strongly_convex(l, big_g, delta, t)?;
-    let first = ((1.0 + delta) / (l - delta)).powi(2) / t as f64;
-    finite(big_g * big_g * (if t == 2 { 2.0 * first } else { first } + delta / (l - delta)))
+    let first = (big_g * ((1.0 + delta) / (l - delta))).powi(2) / t as f64;
+    finite(if t == 2 { 2.0 * first } else { first } + big_g * (big_g * (delta / (l - delta))))
 }
 
 /// f(w̄_T) − f* in the same setting, w̄_T being the mean of the first T iterates.
 pub fn strongly_convex_average(l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
     check_strongly_convex(l, big_g, delta, t)?;
     let t = t as f64;
-    finite(big_g * big_g / (2.0 * t) * (delta * t + (1.0 + delta).powi(2) / (l - delta) * (1.0 + t.ln())))
+    let falls = (1.0 + delta) / (l - delta) * (1.0 + delta) * ((1.0 + t.ln()) / t);
+    finite(0.5 * big_g * (big_g * (delta + falls)))
 }
 
-/// f(w_T) − f* in the same setting, if the gradient is also L-Lipschitz.
+/// f(w_T) − f* in the same setting, if the gradient is also L-Lipschitz and vanishes at w*.
 pub fn strongly_convex_value(l: f64, big_l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
+    let iterate = strongly_convex_iterate(l, big_g, delta, t)?;
     check_positive("big_l", big_l)?;
     if l > big_l {
         return Err(Error::InvalidArgument(format!("l = {l}: l <= big_l = {big_l} does not hold")));
     }
-    finite(0.5 * big_l * strongly_convex_iterate(l, big_g, delta, t)?)
+    finite(0.5 * big_l * iterate)
 }
 
 /// ‖w_T − w*‖² for a strongly convex objective and the constant step c < 1/(2l − δ).
@@ -41,9 +43,8 @@ pub fn constant_step(l: f64, big_g: f64, delta: f64, step: f64, t: usize, distan
         let text = format!("step = {step}: step < 1/(2 l - delta) = {} does not hold", 1.0 / (2.0 * l - delta));
         return Err(Error::InvalidArgument(text));
     }
-    let shrinks = (1.0 - 2.0 * step * l + step * delta).powf((t - 1) as f64);
-    let stays = (delta + step * (1.0 + delta).powi(2)) / (2.0 * l - delta) * big_g * big_g;
-    finite(shrinks * distance_squared + stays)
+    let stays = big_g * (big_g * ((delta + step * (1.0 + delta).powi(2)) / (2.0 * l - delta)));
+    finite(power(step * (2.0 * l - delta), t - 1) * distance_squared + stays)
 }
 
 /// f(w̄_T) − f* for a convex objective on a set of this diameter, steps c/√k and relative errors of at most ρ/√T.
@@ -56,8 +57,9 @@ pub fn convex_average(big_g: f64, diameter: f64, rho: f64, c: f64, t: usize) -> 
     check_positive("c", c)?;
     check_count(t)?;
     let root = (t as f64).sqrt();
-    let start = (1.0 / c + rho) * diameter * diameter;
-    finite((start + big_g * big_g * (rho + 2.0 * c * (1.0 + rho / root).powi(2))) / (2.0 * root))
+    let start = diameter * (diameter / c + rho * diameter);
+    let along = big_g * (big_g * (rho + 2.0 * c * (1.0 + rho / root).powi(2)));
+    finite((start + along) / (2.0 * root))
 }
 
 /// min_k ‖∇f(w_k)‖² for an L-smooth objective, steps D_f/((1+δ)G√T), where D_f = √(2(f(w_1) − f*)/L).
@@ -69,7 +71,10 @@ pub fn nonconvex_gradient(big_l: f64, big_g: f64, d_f: f64, delta: f64, t: usize
     if !(0.0..1.0).contains(&delta) {
         return Err(Error::InvalidArgument(format!("delta = {delta}: 0 <= delta < 1 does not hold")));
     }
-    finite((1.0 + delta) * big_l * big_g * d_f / ((1.0 - delta) * (t as f64).sqrt()))
+    // The least with the largest, so that no product on the way is 0 or infinite.
+    let mut factors = [big_l, big_g, d_f];
+    factors.sort_by(f64::total_cmp);
+    finite((1.0 + delta) / (1.0 - delta) * (factors[0] * factors[2] / (t as f64).sqrt() * factors[1]))
 }
 
 /// f(w_T) − f* for a strongly convex and smooth objective on all of R^d, steps 1/L and absolute errors δ_1 … δ_{T−1}.
@@ -85,8 +90,17 @@ pub fn linear(l: f64, big_l: f64, deltas: &[f64], initial_gap: f64) -> Result<f6
     if let Some(at) = deltas.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
         return Err(Error::entry("deltas", at, deltas[at], "is not a finite number >= 0"));
     }
-    let keep = 1.0 - l / big_l;
-    finite(deltas.iter().fold(initial_gap, |gap, delta| keep * gap + delta * delta / (2.0 * big_l)))
+    // 1 - l/L loses what l/L has beyond 2^-53, and every step repeats the loss; so does l/L what L - l has.
+    let shrink = |gap: f64| if l < 0.5 * big_l { gap - l / big_l * gap } else { (big_l - l) / big_l * gap };
+    finite(deltas.iter().fold(initial_gap, |gap, delta| shrink(gap) + 0.5 * delta * (delta / big_l)))
+}
+
+/// (1 − x)^n for 0 < x < 1, or an x that rounding made 1; exact to about |log|·2^-52 also where 1 − x rounds to 1.
+fn power(x: f64, n: usize) -> f64 {
+    match n {
+        0 => 1.0,
+        _ => (n as f64 * (-x.min(1.0)).ln_1p()).exp(),
+    }
 }
 
 fn check_strongly_convex(l: f64, big_g: f64, delta: f64, t: usize) -> Result<()> {
@@ -102,6 +116,6 @@ fn check_strongly_convex(l: f64, big_g: f64, delta: f64, t: usize) -> Result<()>
 fn finite(bound: f64) -> Result<f64> {
     match bound.is_finite() {
         true => Ok(bound),
-        false => Err(Error::InvalidArgument(format!("the bound is {bound}: the constants are too large"))),
+        false => Err(Error::InvalidArgument(format!("the bound is {bound}: no double is as large"))),
     }
 }

@@ -3,22 +3,31 @@
 use super::{check_count, check_positive};
 use crate::error::{Error, Result};
 
-/// The smallest N ≥ 1 with T·C·exp(-τN) ≤ ε.
+/// The least N ≥ 1 with T·C·exp(-τN) ≤ ε.
 pub fn sample_size(tau: f64, c: f64, t: usize, epsilon: f64) -> Result<usize> {
     check_positive("tau", tau)?;
-    let n = (log_odds(c, t, epsilon)? / tau).ceil().max(1.0);
+    check_epsilon(epsilon)?;
+    let log_odds = log_odds(c, t)?;
+    let n = ((log_odds - epsilon.ln()) / tau).ceil().max(1.0);
     // Beyond 2^53 a double no longer knows every whole number.
-    if n > (1u64 << 53) as f64 {
+    if n > ((1u64 << 53).min(usize::MAX as u64)) as f64 {
         return Err(Error::InvalidArgument(format!("tau = {tau}: a sample of {n:e} nodes is beyond any size")));
     }
+    // A quotient that rounding moved past a whole number goes back, so that this undoes `epsilon`.
+    let enough = |n: f64| chance(log_odds, tau, n) <= epsilon;
+    let n = match (n > 1.0 && enough(n - 1.0), enough(n)) {
+        (true, _) => n - 1.0,
+        (_, true) => n,
+        _ => n + 1.0,
+    };
     Ok(n as usize)
 }
 
-/// The ε that N draws give, at most 1.
+/// The ε that N draws give, at most 1; 0 below the least double.
 pub fn epsilon(tau: f64, c: f64, t: usize, sample_size: usize) -> Result<f64> {
     check_positive("tau", tau)?;
     check_size(sample_size)?;
-    Ok((log_odds(c, t, 1.0)? - tau * sample_size as f64).exp().min(1.0))
+    Ok(chance(log_odds(c, t)?, tau, sample_size as f64).min(1.0))
 }
 
 /// The least relative error δ that N draws keep with probability 1 - ε, from fits at several δ in rising order.
@@ -26,6 +35,8 @@ pub fn epsilon(tau: f64, c: f64, t: usize, sample_size: usize) -> Result<f64> {
 /// Between two fits the margin τN - log(TC/ε) is taken to be linear in δ; below the first there is nothing to go by, so
 /// the answer is never smaller than `deltas[0]`.
 pub fn delta(deltas: &[f64], cs: &[f64], taus: &[f64], t: usize, epsilon: f64, sample_size: usize) -> Result<f64> {
+    check_count(t)?;
+    check_epsilon(epsilon)?;
     check_size(sample_size)?;
     if deltas.is_empty() {
         return Err(Error::InvalidArgument("count = 0: there is no fit".to_string()));
@@ -34,12 +45,19 @@ pub fn delta(deltas: &[f64], cs: &[f64], taus: &[f64], t: usize, epsilon: f64, s
     margins.try_reserve_exact(deltas.len())?;
     for (at, ((&delta, &c), &tau)) in deltas.iter().zip(cs).zip(taus).enumerate() {
         check_positive(&format!("deltas[{at}]"), delta)?;
+        check_positive(&format!("cs[{at}]"), c)?;
         check_positive(&format!("taus[{at}]"), tau)?;
         if at > 0 && delta <= deltas[at - 1] {
             return Err(Error::entry("deltas", at, delta, format_args!("is not above deltas[{}]", at - 1)));
         }
-        let needed = log_odds(c, t, epsilon).map_err(|e| Error::InvalidArgument(format!("fit {at}: {e}")))?;
-        margins.push(tau * sample_size as f64 - needed);
+        let (n, log_odds) = (sample_size as f64, log_odds(c, t)?);
+        let margin = tau * n - (log_odds - epsilon.ln());
+        // Its sign is that of `sample_size`, whatever rounding says.
+        margins.push(if chance(log_odds, tau, n) <= epsilon {
+            margin.max(0.0)
+        } else {
+            margin.min(-f64::MIN_POSITIVE)
+        });
     }
     // The first of those from which on all are met.
     match margins.iter().rposition(|&margin| margin < 0.0) {
@@ -55,14 +73,23 @@ pub fn delta(deltas: &[f64], cs: &[f64], taus: &[f64], t: usize, epsilon: f64, s
     }
 }
 
-/// log(TC/ε), without forming a product that could overflow.
-fn log_odds(c: f64, t: usize, epsilon: f64) -> Result<f64> {
+/// log(TC), without forming a product that could overflow.
+fn log_odds(c: f64, t: usize) -> Result<f64> {
     check_positive("c", c)?;
     check_count(t)?;
-    if !(epsilon > 0.0 && epsilon <= 1.0) {
-        return Err(Error::InvalidArgument(format!("epsilon = {epsilon}: 0 < epsilon <= 1 does not hold")));
+    Ok((t as f64).ln() + c.ln())
+}
+
+/// T·C·exp(-τN).
+fn chance(log_odds: f64, tau: f64, n: f64) -> f64 {
+    (log_odds - tau * n).exp()
+}
+
+fn check_epsilon(epsilon: f64) -> Result<()> {
+    match epsilon > 0.0 && epsilon <= 1.0 {
+        true => Ok(()),
+        false => Err(Error::InvalidArgument(format!("epsilon = {epsilon}: 0 < epsilon <= 1 does not hold"))),
     }
-    Ok((t as f64).ln() + c.ln() - epsilon.ln())
 }
 
 fn check_size(sample_size: usize) -> Result<()> {
