@@ -41,7 +41,7 @@ export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
 .PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-valgrind bench bench-instructions lint header clean
+        test-paper test-valgrind bench bench-instructions paper lint header clean
 .NOTPARALLEL:
 
 build:
@@ -51,7 +51,7 @@ build:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python test-valgrind
+test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python test-paper test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -165,6 +165,21 @@ test-python: export PLIMSOLL_LIB := $(LIB)
 test-python: export PYTHONDONTWRITEBYTECODE := 1
 test-python: build $(if $(PY_TESTS),$(VENV)/python.installed)
 	$(call run,$(VENV)/bin/python,$(abspath $(PY_TESTS)))
+
+# The paper's experiments and their report. FAST=1: fewer draws and sizes; SEEDS: runs of each cell.
+PAPER := $(TARGET)/paper
+$(PAPER)/installed: paper/requirements.txt
+	$(PYTHON) -m venv $(PAPER)
+	$(PAPER)/bin/pip install --quiet -r $<
+	@touch $@
+
+paper: build $(PAPER)/installed
+	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(LIBDIR) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FAST),--fast)
+
+test-paper: build $(PAPER)/installed
+	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/test_fetch.py
+	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(LIBDIR) --seeds 1 --fast --no-fetch --out $(PAPER)/report
+	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/check.py $(PAPER)/report
 
 # Memory errors and definite leaks. Valgrind 3.19 does not know AVX-512, so the library steps down to AVX2; the programs
 # see PLIM_VALGRIND and repeat things less often.

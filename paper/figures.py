@@ -7,6 +7,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.ticker as ticker  # noqa: E402
 import numpy as np  # noqa: E402
 
 import experiments as ex  # noqa: E402
@@ -44,6 +45,12 @@ def panels(data, height=3.4, width=4.2):
     for ax, name in zip(axes[0], data):
         ax.set_title(name)
     return figure, axes[0]
+
+
+def log_axis(axis):
+    """Decades as plain numbers, and nothing between them: labels there would run into each other."""
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def legend_below(figure, handles, labels, columns):
@@ -134,6 +141,7 @@ def accuracy_against_time(plan, result, layers):
             shown.setdefault(ex.name_of(algorithm), line)
             best = max(best, accuracy.max())
         ax.set(xscale="log", xlabel="milliseconds of training", ylim=(best - 20, best + 1.5))
+        log_axis(ax.xaxis)
     axes[0].set_ylabel("test accuracy, %")
     order = [ex.name_of(a) for a in COLORS if ex.name_of(a) in shown]
     legend_below(figure, [shown[name] for name in order], order, 6)
@@ -186,6 +194,7 @@ def distributions(plan, result):
         ax.plot([1e3 * np.median(run["seconds"])], [run["train_loss"][-1]], color=INK, marker="*", markersize=11,
                 linestyle="none", label="unbiased")
         ax.set(xscale="log", xlabel="milliseconds per epoch")
+        log_axis(ax.xaxis)
         ax.set_ylim(bottom=0)
     axes[0].set_ylabel("final training loss")
     legend_below(figure, *axes[0].get_legend_handles_labels(), 5)
@@ -209,7 +218,10 @@ def bounds(table):
             mine = [row for row in rows if row["error"] == kind]
             ax.plot([int(r["t"]) for r in mine], [float(r["largest"]) for r in mine], color=color, marker=marker,
                     markersize=3, linewidth=1.2, label=kind)
-        ax.set(title=f"Theorem {theorem}", xscale="log", yscale="log", xlabel="T")
+        # What is below the precision of doubles is not an error that was measured.
+        ax.set(title=f"Theorem {theorem}", xscale="log", yscale="log", xlabel="T",
+               ylim=(max(ax.get_ylim()[0], 1e-14), ax.get_ylim()[1]))
+        log_axis(ax.xaxis)
     legend_below(figure, *axes.flat[0].get_legend_handles_labels(), 4)
     header = list(table[0])
     return svg(figure), [header] + [[row[k] for k in header] for row in table]

@@ -131,7 +131,7 @@ main{max-width:1180px;margin:0 auto;padding:1.5rem 1.2rem 4rem}h1{font-size:1.9r
 h2{font-size:1.3rem;margin:2.6rem 0 .4rem;border-top:1px solid var(--line);padding-top:1.6rem}
 p{max-width:48rem}a{color:var(--accent)}figure{margin:1.2rem 0}figcaption{color:var(--soft);font-size:.9rem;
 max-width:56rem;margin-top:.5rem}.drawing{overflow-x:auto}.drawing svg{width:100%;height:auto;min-width:640px}
-.data{white-space:nowrap}.data::before{content:'⭳ '}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;
+.data{white-space:nowrap}.data::before{content:'Numbers: '}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;
 font-variant-numeric:tabular-nums}th,td{padding:.4rem .8rem;border-bottom:1px solid var(--line);text-align:right;
 vertical-align:top;white-space:nowrap}th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
 thead th{vertical-align:bottom}
