@@ -18,7 +18,7 @@ FAINT = "#80808055"
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#7f7f7f", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
 COLORS = {400: SKY, 800: BLUE, 1600: GREEN, 3200: PURPLE, "unbiased": INK, "adam": RED}
-DASHES = {400: "-", 800: "-", 1600: "-", 3200: "-", "unbiased": (0, (5, 2)), "adam": (0, (1, 1.2))}
+DASHES = {400: "-", 800: "-", 1600: "-", 3200: "-", "unbiased": "--", "adam": ":"}
 
 plt.rcParams.update({
     "svg.hashsalt": "plimsoll", "svg.fonttype": "path", "figure.facecolor": "none", "axes.facecolor": "none",
@@ -29,15 +29,48 @@ plt.rcParams.update({
 })
 
 
+class Drawing:
+    """A figure as one SVG for a file, and in pieces for a page of any width: its panels, and a legend in HTML."""
+
+    def __init__(self, figure, legend=None):
+        handles, labels = legend or ([], [])
+        if handles:
+            figure.legend(handles, labels, loc="outside lower center", ncols=6)
+        self.whole = svg(figure)
+        figure.set_layout_engine("none")
+        for extra in figure.legends:
+            extra.set_visible(False)
+        axes = [ax for ax in figure.axes if ax.get_visible()]
+        self.panels = []
+        for shown in axes:
+            for ax in axes:
+                ax.set_visible(ax is shown)
+            self.panels.append(svg(figure))
+        self.legend = "".join(f"<span>{sample(handle)}{label}</span>" for handle, label in zip(handles, labels))
+        plt.close(figure)
+
+
 def svg(figure):
-    """The figure as SVG, in the colour of the text around it."""
+    """SVG in the colour of the text around it, as wide as its place."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
-    plt.close(figure)
     text = out.getvalue()
     text = text[text.index("<svg"):].replace(INK, "currentColor")
-    # The page sets the width; the height follows.
     return re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", re.sub(r'<svg([^>]*?) height="[^"]*"', r"<svg\1", text, 1), 1)
+
+
+def sample(handle):
+    """A piece of a legend's line."""
+    line = handle[0] if isinstance(handle, tuple) else handle
+    color = "currentColor" if line.get_color() == INK else line.get_color()
+    gap = {"-": "", "None": ""}.get(line.get_linestyle(), ' stroke-dasharray="5 3"')
+    gap = ' stroke-dasharray="1.5 2"' if line.get_linestyle() == ":" else gap
+    stroke = "" if line.get_linestyle() == "None" else f'<path d="M0 6H26" stroke="{color}" stroke-width="2.2"{gap}/>'
+    shapes = {"o": '<circle cx="13" cy="6" r="3.4"/>', "s": '<path d="M10 3h6v6h-6z"/>',
+              "^": '<path d="M13 2l4 7h-8z"/>', "D": '<path d="M13 1l5 5-5 5-5-5z"/>',
+              "*": '<path d="M13 0l1.6 4.2 4.4.2-3.4 2.8 1.2 4.4-3.8-2.5-3.8 2.5 1.2-4.4-3.4-2.8 4.4-.2z"/>'}
+    shape = shapes.get(line.get_marker(), "")
+    return f'<svg viewBox="0 0 26 12" width="26" height="12" aria-hidden="true">{stroke}<g fill="{color}">{shape}</g></svg>'
 
 
 def panels(data, height=3.4, width=4.2):
@@ -51,10 +84,6 @@ def log_axis(axis):
     """Decades as plain numbers, and nothing between them: labels there would run into each other."""
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(ticker.NullFormatter())
-
-
-def legend_below(figure, handles, labels, columns):
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def loss_curves(plan, result, layers):
@@ -71,10 +100,10 @@ def loss_curves(plan, result, layers):
             shown.setdefault(ex.name_of(algorithm), line)
             lowest, start = min(lowest, min(losses)), losses[0]
         ax.set(xlabel="epoch", xlim=(0, len(losses) - 1), ylim=(lowest - 0.03 * start, 1.05 * start))
-    axes[0].set_ylabel("training loss")
+    for ax in axes:
+        ax.set_ylabel("training loss")
     order = [ex.name_of(a) for a in COLORS if ex.name_of(a) in shown]
-    legend_below(figure, [shown[name] for name in order], order, 6)
-    return svg(figure), rows
+    return Drawing(figure, ([shown[name] for name in order], order)), rows
 
 
 def tails(plan, result):
@@ -93,16 +122,16 @@ def tails(plan, result):
                 rows += [[data, layers, n, delta, p[i], low[i], high[i], found["bias"][i], found["deviation"][i]]
                          for i, n in enumerate(sizes)]
                 seen = p > 0
-                style = {"color": colors[delta], "linestyle": "-" if layers == 1 else (0, (4, 2)), "marker": "o"}
+                style = {"color": colors[delta], "linestyle": "-" if layers == 1 else "--", "marker": "o"}
                 ax.plot(np.array(sizes)[seen], p[seen], markersize=3, linewidth=1.4, **style)
                 ax.fill_between(np.array(sizes)[seen], low[seen], high[seen], color=colors[delta], alpha=0.15, linewidth=0)
         ax.set(yscale="log", ylim=(0.7 / draws, 1.6), xlabel="sample size N")
-    axes[0].set_ylabel("share that misses by δ")
+    for ax in axes:
+        ax.set_ylabel("share that misses by δ")
     lines = [plt.Line2D([], [], color=c, linewidth=1.8) for c in colors.values()]
-    kinds = [plt.Line2D([], [], color=INK, linestyle=s) for s in ("-", (0, (4, 2)))]
+    kinds = [plt.Line2D([], [], color=INK, linestyle=s) for s in ("-", "--")]
     labels = [*(f"δ = {d}" for d in colors), "1 layer", "2 layers"]
-    legend_below(figure, [*lines, *kinds], labels, 6)
-    return svg(figure), rows
+    return Drawing(figure, ([*lines, *kinds], labels)), rows
 
 
 def mixture(arrays):
@@ -123,7 +152,7 @@ def mixture(arrays):
               xlim=(0, len(labels)), ylim=(len(labels), 0))
     right.grid(False)
     rows = [["node", "class", "x", "y"]] + [[i, int(c), *p] for i, (c, p) in enumerate(zip(labels, points.tolist()))]
-    return svg(figure), rows
+    return Drawing(figure), rows
 
 
 def accuracy_against_time(plan, result, layers):
@@ -142,10 +171,10 @@ def accuracy_against_time(plan, result, layers):
             best = max(best, accuracy.max())
         ax.set(xscale="log", xlabel="milliseconds of training", ylim=(best - 20, best + 1.5))
         log_axis(ax.xaxis)
-    axes[0].set_ylabel("test accuracy, %")
+    for ax in axes:
+        ax.set_ylabel("test accuracy, %")
     order = [ex.name_of(a) for a in COLORS if ex.name_of(a) in shown]
-    legend_below(figure, [shown[name] for name in order], order, 6)
-    return svg(figure), rows
+    return Drawing(figure, ([shown[name] for name in order], order)), rows
 
 
 def all_layers(plan, result):
@@ -166,14 +195,14 @@ def all_layers(plan, result):
                 spread.append(np.std(losses, ddof=1) if len(losses) > 1 else 0.0)
             ax.errorbar(np.array(sizes) * shift, means, spread, color=color, marker=marker, capsize=3, label=name)
         unbiased = np.mean([result(job)["train_loss"][-1] for job in plan.table(data, 2, "unbiased")])
-        ax.axhline(unbiased, color=INK, linestyle=(0, (5, 2)), linewidth=1.2, label="unbiased")
+        ax.axhline(unbiased, color=INK, linestyle="--", linewidth=1.2, label="unbiased")
         ax.set(xscale="log", xlabel="sample size N")
         ax.set_xticks(ex.SIZES[data], [str(n) for n in ex.SIZES[data]])
         ax.minorticks_off()
         ax.set_ylim(bottom=0)
-    axes[0].set_ylabel("final training loss")
-    legend_below(figure, *axes[0].get_legend_handles_labels(), 3)
-    return svg(figure), rows
+    for ax in axes:
+        ax.set_ylabel("final training loss")
+    return Drawing(figure, axes[0].get_legend_handles_labels()), rows
 
 
 def distributions(plan, result):
@@ -196,9 +225,9 @@ def distributions(plan, result):
         ax.set(xscale="log", xlabel="milliseconds per epoch")
         log_axis(ax.xaxis)
         ax.set_ylim(bottom=0)
-    axes[0].set_ylabel("final training loss")
-    legend_below(figure, *axes[0].get_legend_handles_labels(), 5)
-    return svg(figure), rows
+    for ax in axes:
+        ax.set_ylabel("final training loss")
+    return Drawing(figure, axes[0].get_legend_handles_labels()), rows
 
 
 def bounds(table):
@@ -213,15 +242,14 @@ def bounds(table):
     for ax, theorem in zip(axes.flat, theorems):
         rows = [row for row in table if row["theorem"] == theorem]
         bound = {int(row["t"]): float(row["bound"]) for row in rows}
-        ax.plot(sorted(bound), [bound[t] for t in sorted(bound)], color=INK, linestyle=(0, (5, 2)), label="bound")
+        ax.plot(sorted(bound), [bound[t] for t in sorted(bound)], color=INK, linestyle="--", label="bound")
         for kind, (color, marker) in styles.items():
             mine = [row for row in rows if row["error"] == kind]
             ax.plot([int(r["t"]) for r in mine], [float(r["largest"]) for r in mine], color=color, marker=marker,
                     markersize=3, linewidth=1.2, label=kind)
+        ax.set(title=f"Theorem {theorem}", xscale="log", yscale="log", xlabel="T")
         # What is below the precision of doubles is not an error that was measured.
-        ax.set(title=f"Theorem {theorem}", xscale="log", yscale="log", xlabel="T",
-               ylim=(max(ax.get_ylim()[0], 1e-14), ax.get_ylim()[1]))
+        ax.set_ylim(bottom=max(ax.get_ylim()[0], 1e-14))
         log_axis(ax.xaxis)
-    legend_below(figure, *axes.flat[0].get_legend_handles_labels(), 4)
     header = list(table[0])
-    return svg(figure), [header] + [[row[k] for k in header] for row in table]
+    return Drawing(figure, axes.flat[0].get_legend_handles_labels()), [header] + [[row[k] for k in header] for row in table]

@@ -39,13 +39,15 @@ class Page:
         return f'<a download="{name}.csv" href="data:text/csv;base64,{data}">{name}.csv</a>'
 
     def figure(self, name, drawn, caption):
-        svg, rows = drawn
+        drawing, rows = drawn
         # On its own the file is black on white.
-        alone = svg.replace("currentColor", "#000000").replace("<svg", '<svg style="background:#ffffff"', 1)
+        alone = drawing.whole.replace("currentColor", "#000000").replace("<svg", '<svg style="background:#ffffff"', 1)
         (self.out / f"{name}.svg").write_text(alone, encoding="utf-8")
         link = self.numbers(name, rows)
-        self.body.append(f'<figure><div class="drawing" role="img" aria-label="{html.escape(caption)}">{svg}</div>'
-                         f"<figcaption>{caption} <span class=data>{link}</span></figcaption></figure>")
+        panels = "".join(f"<div>{panel}</div>" for panel in drawing.panels)
+        legend = f'<div class="legend">{drawing.legend}</div>' if drawing.legend else ""
+        self.body.append(f'<figure><div class="panels of{len(drawing.panels)}" role="img" aria-label="{html.escape(caption)}">'
+                         f"{panels}</div>{legend}<figcaption>{caption} <span class=data>{link}</span></figcaption></figure>")
 
     def table(self, name, header, rows, numbers, caption):
         head = "".join(f"<th>{cell}</th>" for cell in header)
@@ -130,7 +132,10 @@ STYLE = """
 main{max-width:1180px;margin:0 auto;padding:1.5rem 1.2rem 4rem}h1{font-size:1.9rem;line-height:1.2;margin:.6rem 0}
 h2{font-size:1.3rem;margin:2.6rem 0 .4rem;border-top:1px solid var(--line);padding-top:1.6rem}
 p{max-width:48rem}a{color:var(--accent)}figure{margin:1.2rem 0}figcaption{color:var(--soft);font-size:.9rem;
-max-width:56rem;margin-top:.5rem}.drawing{overflow-x:auto}.drawing svg{width:100%;height:auto;min-width:640px}
+max-width:56rem;margin-top:.5rem}.panels{display:grid;gap:.8rem;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,300px),1fr))}.panels.of8{grid-template-columns:repeat(auto-fit,
+minmax(min(100%,240px),1fr))}.panels.of1{max-width:430px}.panels.of2{max-width:860px}.panels svg{width:100%;height:auto;display:block}
+.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.3rem;font-size:.9rem;margin-top:.4rem}.legend svg{margin-right:.45rem}
 .data{white-space:nowrap}.data::before{content:'Numbers: '}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;
 font-variant-numeric:tabular-nums}th,td{padding:.4rem .8rem;border-bottom:1px solid var(--line);text-align:right;
 vertical-align:top;white-space:nowrap}th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
