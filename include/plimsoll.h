@@ -1883,8 +1883,9 @@ plim_status plim_plan_new(const plim_estimator *estimator,
  *
  * @param plan  the plan.
  *
- * @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and than an unbiased batch
- *         that is as right; 0 if not ("do not sample"), for NULL or a handle that is not live.
+ * @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and, unless the estimator
+ *         is the unbiased one, than an unbiased batch that is as right; 0 if not ("do not sample"), for NULL or a handle
+ *         that is not live.
  */
 int32_t plim_plan_pays(const plim_plan *plan);
 

@@ -21,6 +21,7 @@
  *   nodes" is the overload without a list; an empty list is an empty list.
  * Callbacks. A lambda returns nothing, or Next::go or Next::stop. What it throws comes out of train() or minimize().
  *   A stop of its own is no error: the result says `cancelled`. Divergence is one, and Error::history() has the epochs.
+ *   A measurement that is stopped has nothing to give, and throws PLIM_ERROR_CANCELLED.
  * Threads. Const calls may run on any number of threads at once; others need the object to themselves.
  */
 #ifndef PLIMSOLL_HPP
@@ -103,6 +104,8 @@ enum class Column : std::int32_t {
   val_accuracy = PLIM_HISTORY_VAL_ACCURACY,
   seconds = PLIM_HISTORY_SECONDS,
   batch_loss = PLIM_HISTORY_BATCH_LOSS,
+  sample_size = PLIM_HISTORY_SAMPLE_SIZE,
+  error = PLIM_HISTORY_ERROR,
 };
 
 /// What an estimator declares itself to be.
@@ -691,7 +694,7 @@ private:
   };
 };
 
-/// How far training is; NaN where nothing was evaluated.
+/// How far training or a measurement is; NaN where nothing was evaluated.
 using Progress = plim_progress;
 
 namespace detail {
@@ -714,7 +717,7 @@ private:
   F function_;
 };
 
-/// A train() at work on this thread, which is the one that callbacks are called on: options may serve several at once.
+/// A train() or a measurement at work on this thread, which is the one that callbacks are called on: options may serve several at once.
 struct Run {
   std::exception_ptr thrown;
   Run *outer;
@@ -845,6 +848,17 @@ public:
   }
   TrainOptions &&set_resume(const std::string &path) && { return std::move(set_resume(path)); }
   void clear_resume() { detail::check(plim_train_options_set_resume(get(), nullptr)); }
+
+  /// Lets the sample size follow the gradient, from `smallest` to `largest`, so that its relative error stays under δ; it
+  /// is tested every so many updates.
+  TrainOptions &set_adaptive(double delta, std::size_t every, std::size_t smallest, std::size_t largest) & {
+    detail::check(plim_train_options_set_adaptive(get(), delta, every, smallest, largest));
+    return *this;
+  }
+  TrainOptions &&set_adaptive(double delta, std::size_t every, std::size_t smallest, std::size_t largest) && {
+    return std::move(set_adaptive(delta, every, smallest, largest));
+  }
+  void clear_adaptive() { detail::check(plim_train_options_set_adaptive(get(), 0, 0, 0, 0)); }
 
   /// Calls `progress(const Progress &)` after each epoch and, within a long one, about twice a second, on the thread of
   /// train(). Const calls on the model and the graph work inside it. The options keep the function.
@@ -989,6 +1003,229 @@ inline double sample_delta(Span<const double> deltas, Span<const double> cs, Spa
       plim_sample_delta(deltas.data(), cs.data(), taus.data(), deltas.size(), t, epsilon, sample_size, &out));
   return out;
 }
+
+/// How to measure an estimator. Setters chain: ProbeOptions().set_draws(1000).set_seed(1).
+class ProbeOptions : public detail::Handle<plim_probe_options, plim_probe_options_free> {
+public:
+  /// The defaults.
+  ProbeOptions() : Handle(make([](plim_probe_options **out) { return plim_probe_options_new(out); })) {}
+
+  /// Takes over a C handle.
+  static ProbeOptions adopt(plim_probe_options *handle) noexcept { return ProbeOptions(handle); }
+
+  /// Gives the handle up, without the callback, which is C++'s own; plim_probe_options_free() it in the end.
+  plim_probe_options *release() {
+    if (callback_) {
+      clear_progress();
+    }
+    return handle_.release();
+  }
+
+  /// Gradients for each sample size.
+  ProbeOptions &set_draws(std::size_t draws) & {
+    detail::check(plim_probe_options_set_draws(get(), draws));
+    return *this;
+  }
+  ProbeOptions &&set_draws(std::size_t draws) && { return std::move(set_draws(draws)); }
+
+  /// The seed of the draws; the estimator's own plays no part.
+  ProbeOptions &set_seed(std::uint64_t seed) & {
+    detail::check(plim_probe_options_set_seed(get(), seed));
+    return *this;
+  }
+  ProbeOptions &&set_seed(std::uint64_t seed) && { return std::move(set_seed(seed)); }
+
+  /// The nodes whose gradient is estimated.
+  ProbeOptions &set_batch(Span<const std::int32_t> nodes) & {
+    detail::check(plim_probe_options_set_batch(get(), detail::list(nodes), nodes.size()));
+    return *this;
+  }
+  ProbeOptions &&set_batch(Span<const std::int32_t> nodes) && { return std::move(set_batch(nodes)); }
+
+  /// All training nodes again.
+  void clear_batch() { detail::check(plim_probe_options_set_batch(get(), nullptr, 0)); }
+
+  /// Calls `progress(const Progress &)` a few times a second, on the thread of the measurement. Const calls on the
+  /// estimator, the model and the graph work inside it. The options keep the function.
+  template <class F> ProbeOptions &set_progress(F &&progress) & {
+    auto callback = std::make_shared<detail::CallbackOf<std::decay_t<F>>>(std::forward<F>(progress));
+    set_callback(std::move(callback));
+    return *this;
+  }
+  template <class F> ProbeOptions &&set_progress(F &&progress) && {
+    return std::move(set_progress(std::forward<F>(progress)));
+  }
+  void clear_progress() { set_callback(nullptr); }
+
+private:
+  friend class Tail;
+  friend class Plan;
+  friend std::vector<double> tail_probability(const Estimator &, const Model &, const Graph &, Span<const std::size_t>,
+                                              Span<const double>, const ProbeOptions &);
+
+  explicit ProbeOptions(plim_probe_options *handle) noexcept : Handle(handle) {}
+
+  void set_callback(std::shared_ptr<detail::Callback> callback) {
+    detail::check(plim_probe_options_set_progress(get(), callback ? detail::Callback::tell : nullptr, callback.get()));
+    callback_ = std::move(callback);
+  }
+
+  /// Runs a measurement of C's with these options, and throws what their callback or the measurement does.
+  template <class Call> void measure(Call &&call) const {
+    if (!*this) { // C would take it for the defaults
+      throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
+    }
+    const std::shared_ptr<detail::Callback> kept = callback_; // whatever the callback does to its options
+    detail::Run run;
+    const plim_status status = call(get());
+    if (run.thrown) {
+      std::rethrow_exception(run.thrown);
+    }
+    detail::check(status);
+  }
+
+  std::shared_ptr<detail::Callback> callback_;
+};
+
+/// Measures how often gradients are wrong by δ or more: a share for each sample size and δ, row by row of a size.
+inline std::vector<double> tail_probability(const Estimator &estimator, const Model &model, const Graph &graph,
+                                            Span<const std::size_t> sample_sizes, Span<const double> deltas,
+                                            const ProbeOptions &options = ProbeOptions()) {
+  std::vector<double> shares(sample_sizes.size() * deltas.size());
+  options.measure([&](const plim_probe_options *how) {
+    return plim_tail_probability(estimator.get(), model.get(), graph.get(), sample_sizes.data(), sample_sizes.size(),
+                                 deltas.data(), deltas.size(), how, shares.data(), shares.size());
+  });
+  return shares;
+}
+
+/// How wrong an estimator's gradients were found to be.
+class Tail : public detail::Handle<plim_tail, plim_tail_free> {
+public:
+  /// Takes over a C handle, of a measurement of so many sample sizes and δ.
+  static Tail adopt(plim_tail *handle, std::size_t num_sizes, std::size_t num_deltas) noexcept {
+    return Tail(handle, num_sizes, num_deltas);
+  }
+
+  /// Measures with each of the sample sizes in turn.
+  Tail(const Estimator &estimator, const Model &model, const Graph &graph, Span<const std::size_t> sample_sizes,
+       Span<const double> deltas, const ProbeOptions &options = ProbeOptions())
+      : Tail(nullptr, sample_sizes.size(), deltas.size()) {
+    plim_tail *handle = nullptr;
+    options.measure([&](const plim_probe_options *how) {
+      return plim_tail_new(estimator.get(), model.get(), graph.get(), sample_sizes.data(), sample_sizes.size(),
+                           deltas.data(), deltas.size(), how, &handle);
+    });
+    handle_.reset(handle);
+  }
+
+  /// Share of the gradients that missed by δ or more, and its 95 % interval: for each sample size and δ, row by row of a
+  /// size.
+  std::vector<double> probability() const { return copy(PLIM_TAIL_PROBABILITY, num_shares_); }
+  std::vector<double> lower() const { return copy(PLIM_TAIL_LOWER, num_shares_); }
+  std::vector<double> upper() const { return copy(PLIM_TAIL_UPPER, num_shares_); }
+
+  /// Error, bias and deviation in units of norm(), for each sample size: error² = bias² + deviation².
+  std::vector<double> error() const { return copy(PLIM_TAIL_ERROR, num_sizes_); }
+  std::vector<double> bias() const { return copy(PLIM_TAIL_BIAS, num_sizes_); }
+  std::vector<double> deviation() const { return copy(PLIM_TAIL_DEVIATION, num_sizes_); }
+
+  /// ‖h‖ of the exact gradient.
+  double norm() const noexcept { return plim_tail_norm(get()); }
+
+private:
+  Tail(plim_tail *handle, std::size_t num_sizes, std::size_t num_deltas) noexcept
+      : Handle(handle), num_sizes_(num_sizes), num_shares_(num_sizes * num_deltas) {}
+
+  std::vector<double> copy(std::int32_t what, std::size_t count) const {
+    std::vector<double> values(count);
+    detail::check(plim_tail_copy(get(), what, values.data(), values.size()));
+    return values;
+  }
+
+  std::size_t num_sizes_;
+  std::size_t num_shares_;
+};
+
+/// A tail C·exp(−τN), and how well it fits, 1 being perfect.
+struct TailFit {
+  double c;
+  double tau;
+  double r_squared;
+};
+
+/// Fits the shares of so many draws that missed by one δ, one for each sample size.
+inline TailFit tail_fit(Span<const std::size_t> sample_sizes, Span<const double> probabilities, std::size_t draws) {
+  detail::same_size("probabilities", probabilities.size(), "sample_sizes", sample_sizes.size());
+  TailFit fit{};
+  detail::check(plim_tail_fit(sample_sizes.data(), probabilities.data(), sample_sizes.size(), draws, &fit.c, &fit.tau,
+                              &fit.r_squared));
+  return fit;
+}
+
+/// The smallest sample size that keeps T gradients within δ with probability 1 − ε, and what it costs.
+class Plan : public detail::Handle<plim_plan, plim_plan_free> {
+public:
+  /// Takes over a C handle.
+  static Plan adopt(plim_plan *handle) noexcept { return Plan(handle); }
+
+  /// Looks for it at the model's present parameters.
+  Plan(const Estimator &estimator, const Model &model, const Graph &graph, double delta, double epsilon, std::size_t t,
+       const ProbeOptions &options = ProbeOptions())
+      : Plan(nullptr) {
+    plim_plan *handle = nullptr;
+    options.measure([&](const plim_probe_options *how) {
+      return plim_plan_new(estimator.get(), model.get(), graph.get(), delta, epsilon, t, how, &handle);
+    });
+    handle_.reset(handle);
+  }
+
+  /// Whether to sample.
+  bool pays() const noexcept { return plim_plan_pays(get()) != 0; }
+
+  /// Sample sizes for Estimator::consistent(), or the batch size of the unbiased estimator; all 0 if none meets the goal.
+  std::vector<std::size_t> sizes() const {
+    std::vector<std::size_t> sizes(plim_plan_num_sizes(get()));
+    detail::check(plim_plan_copy_sizes(get(), sizes.data(), sizes.size()));
+    return sizes;
+  }
+
+  /// The smallest size that meets the goal; 0 if none does.
+  std::size_t sample_size() const { return static_cast<std::size_t>(number(PLIM_PLAN_SAMPLE_SIZE)); }
+
+  /// Share of the gradients of that size that missed, and its upper 95 % limit; NaN without a size.
+  double misses() const { return number(PLIM_PLAN_MISSES); }
+  double upper() const { return number(PLIM_PLAN_UPPER); }
+
+  /// Seconds of a gradient of that size, NaN without one; of the exact one; of an unbiased batch that is as right.
+  double seconds() const { return number(PLIM_PLAN_SECONDS); }
+  double exact_seconds() const { return number(PLIM_PLAN_EXACT_SECONDS); }
+  double unbiased_seconds() const { return number(PLIM_PLAN_UNBIASED_SECONDS); }
+
+  /// Nodes of that batch.
+  std::size_t unbiased_batch() const { return static_cast<std::size_t>(number(PLIM_PLAN_UNBIASED_BATCH)); }
+
+  /// The tail that was fitted; NaN if the draws could show ε/T without one.
+  TailFit fit() const {
+    return TailFit{number(PLIM_PLAN_C), number(PLIM_PLAN_TAU), number(PLIM_PLAN_R_SQUARED)};
+  }
+
+  /// The plan in words.
+  std::string describe() const {
+    char text[PLIM_PLAN_TEXT_SIZE];
+    detail::check(plim_plan_describe(get(), text, sizeof text));
+    return text;
+  }
+
+private:
+  explicit Plan(plim_plan *handle) noexcept : Handle(handle) {}
+
+  double number(std::int32_t what) const {
+    double value = 0;
+    detail::check(plim_plan_get(get(), what, &value));
+    return value;
+  }
+};
 
 } // namespace plimsoll
 

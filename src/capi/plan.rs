@@ -112,8 +112,9 @@ pub unsafe extern "C" fn plim_plan_new(
 ///
 /// @param plan  the plan.
 ///
-/// @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and than an unbiased batch
-///         that is as right; 0 if not ("do not sample"), for NULL or a handle that is not live.
+/// @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and, unless the estimator
+///         is the unbiased one, than an unbiased batch that is as right; 0 if not ("do not sample"), for NULL or a handle
+///         that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_plan_pays(plan: *const plim_plan) -> i32 {
     getter(|| Some(ptr::facts(plan)?.pays.into()))

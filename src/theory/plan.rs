@@ -28,8 +28,8 @@ pub struct Plan {
     pub size: Option<usize>,
     /// Sample sizes by layer, input first; a single batch size for the unbiased estimator. All 0 where `size` is `None`.
     pub sizes: Vec<usize>,
-    /// Whether to sample: the size exists, and its gradient takes less time than the exact one and than an unbiased one that
-    /// is as right.
+    /// Whether to sample: the size exists, and its gradient takes less time than the exact one and, unless it is unbiased
+    /// itself, than an unbiased one that is as right.
     pub pays: bool,
     /// The tail at that size; the fit alone says it where `fit` is there.
     pub tail: Measurement,
@@ -137,7 +137,10 @@ pub fn plan(
     if let Some(size) = size {
         let drawn = if estimator.is_unbiased() { &nodes[..size] } else { &nodes[..] };
         plan.seconds = seconds_of(&mut estimator.with_size(size)?, model, graph, drawn)?;
-        plan.pays = plan.seconds < plan.exact_seconds.min(plan.unbiased_seconds);
+        plan.pays = match estimator.is_unbiased() {
+            true => size < nodes.len() && plan.seconds < plan.exact_seconds,
+            false => plan.seconds < plan.exact_seconds.min(plan.unbiased_seconds),
+        };
     }
     Ok(plan)
 }
@@ -282,10 +285,16 @@ fn seconds_of(estimator: &mut Estimator, model: &Model, graph: &Graph, nodes: &[
     Ok(seconds[seconds.len() / 2])
 }
 
+/// A number > 0 in at most 24 bytes: written out, one near the ends of its range has hundreds.
+fn short(value: f64) -> String {
+    if (1e-4..1e6).contains(&value) { format!("{value}") } else { format!("{value:e}") }
+}
+
 /// The answer in words.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let Goal { delta, epsilon, steps } = self.goal;
+        let (delta, epsilon) = (short(delta), short(epsilon));
         let (sampled, exact) = (1e3 * self.seconds, 1e3 * self.exact_seconds);
         let Some(size) = self.size else {
             return write!(

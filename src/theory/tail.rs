@@ -260,7 +260,7 @@ impl<'a> Prober<'a> {
                 measured.sum.iter_mut().zip(&piece.sum).for_each(|(sum, s)| *sum += s);
             }
             from = (from + pieces * PIECE).min(draws.end);
-            self.pace(before.elapsed());
+            self.pace(pieces, before.elapsed());
             let (done, draws) = (from - draws.start, draws.len());
             let progress = Progress { stage, num_stages, done, draws, seconds: self.start.elapsed().as_secs_f64() };
             report(&progress).map_err(|_| Error::Cancelled("the progress callback stopped the probe".to_string()))?;
@@ -268,9 +268,10 @@ impl<'a> Prober<'a> {
         Ok(measured)
     }
 
-    /// Makes the next wave longer or shorter. What is measured does not depend on it.
-    fn pace(&mut self, took: Duration) {
-        if took < WAVE / 2 {
+    /// Makes the next wave longer or shorter after one of so many pieces. What is measured does not depend on it.
+    fn pace(&mut self, pieces: usize, took: Duration) {
+        // One that was cut short says nothing of a longer one, and would let the length grow without end.
+        if took < WAVE / 2 && pieces == self.wave {
             self.wave *= 2;
         } else if took > WAVE * 2 {
             self.wave = (self.wave / 2).max(self.threads.count());

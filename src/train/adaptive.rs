@@ -67,13 +67,11 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Brings the estimator's size between the bounds.
-    pub fn new(options: Adaptive, estimator: &mut Estimator, model: &Model) -> Result<Self> {
+    /// The estimator stays as it is until [`Sizes::begin`].
+    pub fn new(options: Adaptive, estimator: &Estimator, model: &Model) -> Result<Self> {
         let Some(size) = estimator.size() else {
             return Err(Error::Unsupported("adaptive sampling needs an estimator that draws nodes".to_string()));
         };
-        let size = size.clamp(options.smallest, options.largest);
-        estimator.set_size(size);
         let group = || Group::new(model.parameters().len());
         Ok(Sizes {
             options,
@@ -86,6 +84,12 @@ impl Sizes {
         })
     }
 
+    /// Brings the estimator's size between the bounds.
+    pub fn begin(&self, estimator: &mut Estimator) {
+        let Adaptive { smallest, largest, .. } = self.options;
+        estimator.set_size(estimator.size().unwrap_or(smallest).clamp(smallest, largest));
+    }
+
     /// Before the update after `updates` others: tests if it is time, and sets the estimator's size.
     pub fn adapt(
         &mut self,
@@ -96,7 +100,8 @@ impl Sizes {
         updates: u64,
     ) -> Result<()> {
         let mut size = estimator.size().unwrap_or(self.options.smallest);
-        if updates.is_multiple_of(self.options.every as u64) {
+        // A second run of an optimizer need not begin with such an update; its first one is tested all the same.
+        if updates.is_multiple_of(self.options.every as u64) || self.error.is_nan() {
             for _ in 0..ROUNDS {
                 self.error = self.relative_error(model, graph, batch, updates, size)?;
                 let next = self.next(size);

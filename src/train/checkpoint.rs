@@ -4,7 +4,7 @@
 //! identity as JSON in its metadata) and a CRC-32 of everything before it. It is written whole or not at all.
 
 use super::history::{History, Record};
-use super::{Adaptive, Options, Run};
+use super::{Options, Run};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
 use crate::optim::{Parts, State};
@@ -106,8 +106,7 @@ impl Run<'_, '_> {
         self.optimizer.set_state(state);
         self.estimator.set_step(gradients);
         if let Some(sizes) = &mut self.sizes {
-            let Adaptive { smallest, largest, .. } = sizes.options;
-            self.estimator.set_size(size.unwrap_or(smallest).clamp(smallest, largest));
+            self.estimator.set_size(size.unwrap_or(sizes.options.smallest));
             sizes.error = history.records().last().map_or(f64::NAN, |record| record.error);
         }
         self.history = history;
@@ -118,7 +117,6 @@ impl Run<'_, '_> {
     /// What a checkpoint must share with the run that goes on from it.
     fn identity(&self) -> Value {
         let Options { batch_size, seed, adaptive, .. } = self.options;
-        // The sizes of an adaptive run change; what it began with does not.
         json!({
             "nodes": self.graph.num_nodes(),
             "edges": self.graph.num_edges(),

@@ -97,7 +97,7 @@ pub fn train(
     let mut run = Run {
         model,
         graph,
-        described: estimator.description(),
+        described: String::new(),
         estimator,
         optimizer,
         options,
@@ -123,7 +123,7 @@ struct Run<'a, 'r> {
     best: Option<Vec<f32>>,
     /// The training nodes in the order of the epoch at work.
     order: Vec<i32>,
-    /// The estimator as it was at first.
+    /// The estimator as it was at first, without the sizes if they are adaptive.
     described: String,
     /// Sample sizes, if they are adaptive.
     sizes: Option<Sizes>,
@@ -134,6 +134,9 @@ impl Run<'_, '_> {
         self.check()?;
         if let Some(path) = &self.options.resume {
             self.resume(path)?;
+        }
+        if let Some(sizes) = &self.sizes {
+            sizes.begin(self.estimator);
         }
         while self.history.len() < self.options.epochs && !self.out_of_patience() {
             self.epoch()?;
@@ -161,6 +164,11 @@ impl Run<'_, '_> {
         }
         let sizes = self.options.adaptive.map(|adaptive| Sizes::new(adaptive, self.estimator, self.model));
         self.sizes = sizes.transpose()?;
+        // An adaptive estimator keeps its last size, and may go on from a checkpoint with it.
+        self.described = match self.options.adaptive {
+            Some(adaptive) => self.estimator.with_size(adaptive.smallest)?.description(),
+            None => self.estimator.description(),
+        };
         Ok(())
     }
 

@@ -186,7 +186,7 @@ static void draws_beyond_the_graph_are_found_before_the_first_step(void) {
 }
 
 static void a_column_has_a_number_and_needs_room(void) {
-  static const int32_t strangers[] = {-1, 5, 255, INT32_MAX, INT32_MIN};
+  static const int32_t strangers[] = {-1, 7, 255, INT32_MAX, INT32_MIN};
   plim_history *history = NULL;
   CHECK_OK(plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &history));
   CHECK_OK(plim_train(twin.model, twin.graph, twin.estimator, twin.optimizer, twin.options, NULL));
@@ -213,6 +213,9 @@ static plim_status set_checkpoint(void *h) {
   return plim_train_options_set_checkpoint((plim_train_options *)h, "never-written", 1);
 }
 static plim_status set_resume(void *h) { return plim_train_options_set_resume((plim_train_options *)h, "none"); }
+static plim_status set_adaptive(void *h) {
+  return plim_train_options_set_adaptive((plim_train_options *)h, 0.1, 1, 1, 9);
+}
 static plim_status set_progress(void *h) {
   return plim_train_options_set_progress((plim_train_options *)h, NULL, NULL);
 }
@@ -239,6 +242,7 @@ static const function functions[] = {
     {"options", "plim_train_options_set_evaluate_every", set_evaluate_every},
     {"options", "plim_train_options_set_checkpoint", set_checkpoint},
     {"options", "plim_train_options_set_resume", set_resume},
+    {"options", "plim_train_options_set_adaptive", set_adaptive},
     {"options", "plim_train_options_set_progress", set_progress},
     {"model", "plim_train, its model", train_model},
     {"graph", "plim_train, its graph", train_graph},

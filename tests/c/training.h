@@ -4,7 +4,7 @@
 
 #include "sample.h"
 
-enum { MOST_EPOCHS = 128, MOST_PARAMETERS = 64, COLUMNS = 5 };
+enum { MOST_EPOCHS = 128, MOST_PARAMETERS = 64, COLUMNS = 7 };
 
 /* How gradients are estimated, and how they move the parameters. */
 typedef enum estimation { FULL, UNBIASED, CONSISTENT, ESTIMATIONS } estimation;
