@@ -6,6 +6,7 @@
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
 # make bench-instructions
 #                 counts the instructions of fixed workloads and compares them with benches/instructions.csv
+# make theory     runs the examples of the theory and writes the figures of docs/theory.md
 # make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
 # make clean      removes target/, the only place that anything is built in
 #
@@ -41,7 +42,7 @@ export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
 .PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-paper test-valgrind bench bench-instructions paper lint header clean
+        test-paper test-valgrind bench bench-instructions theory paper lint header clean
 .NOTPARALLEL:
 
 build:
@@ -204,6 +205,10 @@ bench:
 
 bench-instructions:
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/instructions.py
+
+THEORY := $(addprefix $(BUILT)/examples/c/,bounds_hold three_estimators adaptive plimsoll_line)
+theory: $(THEORY)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) docs/theory.py
 
 lint:
 	$(CARGO) fmt --check
