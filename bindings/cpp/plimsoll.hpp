@@ -717,7 +717,8 @@ private:
   F function_;
 };
 
-/// A train() or a measurement at work on this thread, which is the one that callbacks are called on: options may serve several at once.
+/// A train() or a measurement at work on this thread, which is the one that callbacks are called on: options may serve
+/// several at once.
 struct Run {
   std::exception_ptr thrown;
   Run *outer;

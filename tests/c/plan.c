@@ -141,7 +141,8 @@ static void a_batch_size_is_planned_for_the_unbiased_estimator(void) {
   afresh(&p, unbiased, size / 2, &lower, &upper);
   CHECK(upper > EPSILON);
   plim_plan_free(plan);
-  CHECK_OK(plim_plan_new(unbiased, p.model, p.graph, 1e-4, EPSILON, 1, p.options, &plan)); /* only all of them will do */
+  /* Only all of them will do. */
+  CHECK_OK(plim_plan_new(unbiased, p.model, p.graph, 1e-4, EPSILON, 1, p.options, &plan));
   CHECK(number(plan, PLIM_PLAN_SAMPLE_SIZE) == (double)nodes && plim_plan_pays(plan) == 0);
   plim_plan_free(plan);
   plim_estimator_free(unbiased);

@@ -93,7 +93,8 @@ void progress_is_told_and_may_end_it() {
   CHECK(calls >= 3 && last == 3);
   moved.clear_progress();
   CHECK(equal(trial.tail(moved).error(), told.error()));
-  CHECK_ERROR(PLIM_ERROR_CANCELLED, "progress", trial.tail(moved.set_progress([](const Progress &) { return Next::stop; })));
+  CHECK_ERROR(PLIM_ERROR_CANCELLED, "progress",
+              trial.tail(moved.set_progress([](const Progress &) { return Next::stop; })));
   CHECK_THROWS(Trouble, trial.tail(moved.set_progress([](const Progress &) { throw Trouble(); })));
   CHECK_THROWS(Trouble, tail_probability(trial.estimator, trial.model, trial.graph, {5}, {.5}, moved));
   plim_probe_options *released = moved.release(); // the lambda stays behind
