@@ -101,16 +101,17 @@ class Bar:
     """A progress bar by tqdm."""
 
     def __init__(self, label: str, tqdm: Any):
-        self._bar = tqdm(desc=label, unit="step", leave=False)
+        self._bar = tqdm(desc=label, unit="step")
 
     def __call__(self, progress: Progress) -> None:
         self._bar.total = progress.num_epochs * progress.num_steps
-        self._bar.n = (progress.epoch - 1) * progress.num_steps + progress.step
         if progress.train_loss == progress.train_loss:
             self._bar.set_postfix(epoch=progress.epoch, loss=f"{progress.train_loss:.4f}", refresh=False)
-        self._bar.refresh()
+        # update() draws some ten times a second, however often it is called.
+        self._bar.update((progress.epoch - 1) * progress.num_steps + progress.step - self._bar.n)
 
     def close(self) -> None:
+        self._bar.refresh()
         self._bar.close()
 
 
