@@ -174,15 +174,14 @@ wheel: build
 	@rm -rf $(WHEELS)
 	PLIMSOLL_LIB=$(LIB) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bindings/python/backend.py $(WHEELS)
 
-# The wheel in a new environment; the scripts run outside the sources, and without the library's own directory.
+# The wheel in a new environment; the scripts run outside the sources, with the wheel's own library.
 WHEEL_VENV  := $(TARGET)/wheel-venv
 WHEEL_TESTS := $(filter-out %/support.py,$(wildcard bindings/python/tests/*.py))
 test-wheel: export PYTHONDONTWRITEBYTECODE := 1
-test-wheel: unexport PLIMSOLL_LIB
 test-wheel: wheel
 	$(PYTHON) -m venv --clear $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/pip install --quiet $(WHEELS)/*.whl -r bindings/python/tests/requirements.txt
-	$(call run,$(WHEEL_VENV)/bin/python,$(abspath $(WHEEL_TESTS)))
+	$(call run,env -u PLIMSOLL_LIB $(WHEEL_VENV)/bin/python,$(abspath $(WHEEL_TESTS)))
 
 # The paper's experiments and their report. FAST=1: fewer draws and sizes; SEEDS: runs of each cell.
 PAPER := $(TARGET)/paper

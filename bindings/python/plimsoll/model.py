@@ -64,8 +64,10 @@ class Model(SavedHandle):
         return model
 
     def to_pyg(self) -> Any:
-        """A module of PyTorch Geometric's with copies of the weights: module(x, edge_index, edge_weight=None) is what
-        enters the softmax."""
+        """A module of PyTorch Geometric's with copies of the weights.
+
+        module(x, edge_index, edge_weight) is what enters the softmax; edge_weight is None in an unweighted graph.
+        """
         import torch
         from torch_geometric.nn import GCNConv, Sequential
 
@@ -77,7 +79,7 @@ class Model(SavedHandle):
             steps.append((conv, "x, edge_index, edge_weight -> x"))
             if layer + 1 < self.num_layers:
                 steps.append(torch.nn.ReLU())
-        return Sequential("x, edge_index, edge_weight=None", steps)
+        return Sequential("x, edge_index, edge_weight", steps)
 
     def save(self, path: Any) -> None:
         """Writes a safetensors file with PyTorch Geometric's names, whole or not at all. λ goes along, threads do not."""
