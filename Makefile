@@ -1,6 +1,7 @@
 # make            the library: target/release/libplimsoll.so and libplimsoll.a
 # make demo       compiles examples/c/mixture.c against it and runs it; EPOCHS=… for other than 100 epochs
 # make test       every test there is; each test-… below also runs by itself
+# make wheel      the Python package with the library inside: target/wheels/plimsoll-…-py3-none-….whl
 # make lint       formatting and clippy
 # make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
@@ -42,7 +43,7 @@ export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
 .PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-paper test-valgrind bench bench-instructions theory paper lint header clean
+        test-wheel test-paper test-valgrind wheel bench bench-instructions theory paper lint header clean
 .NOTPARALLEL:
 
 build:
@@ -52,7 +53,8 @@ build:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python test-paper test-valgrind
+test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python test-wheel test-paper \
+      test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -166,6 +168,21 @@ test-python: export PLIMSOLL_LIB := $(LIB)
 test-python: export PYTHONDONTWRITEBYTECODE := 1
 test-python: build $(if $(PY_TESTS),$(VENV)/python.installed)
 	$(call run,$(VENV)/bin/python,$(abspath $(PY_TESTS)))
+
+# One wheel for every Python 3; bindings/python/backend.py says how it gets its name.
+WHEELS := $(TARGET)/wheels
+wheel: build
+	@rm -rf $(WHEELS)
+	PLIMSOLL_LIB=$(LIB) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bindings/python/backend.py $(WHEELS)
+
+# The wheel in a new environment; the scripts run outside the sources, with the wheel's own library.
+WHEEL_VENV  := $(TARGET)/wheel-venv
+WHEEL_TESTS := $(filter-out %/support.py,$(wildcard bindings/python/tests/*.py))
+test-wheel: export PYTHONDONTWRITEBYTECODE := 1
+test-wheel: wheel
+	$(PYTHON) -m venv --clear $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/pip install --quiet $(WHEELS)/*.whl -r bindings/python/tests/requirements.txt
+	$(call run,env -u PLIMSOLL_LIB $(WHEEL_VENV)/bin/python,$(abspath $(WHEEL_TESTS)))
 
 # The paper's experiments and their report. FAST=1: fewer draws and sizes; SEEDS: runs of each cell.
 PAPER := $(TARGET)/paper

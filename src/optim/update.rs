@@ -214,10 +214,16 @@ impl<T: Real> State<T> {
         let mut stays_finite = keep.abs() * T::largest(w) + step * way <= T::MAX;
         match settings.rule {
             Rule::Sgd if !stays_finite => {
-                let after = |(w, g): (&T, &T)| w.real() * keep - step * g.real();
-                stays_finite = w.iter().zip(gradient).all(|pair| after(pair).abs() <= T::MAX);
+                let finite = |x: f64| x.abs() <= T::MAX;
+                stays_finite = finite(keep)
+                    && finite(step)
+                    && w.iter().zip(gradient).all(|(w, g)| {
+                        let (kept, moved) = (w.real() * keep, step * g.real());
+                        finite(kept) && finite(moved) && finite(kept - moved)
+                    });
             }
-            Rule::Sgd => {}
+            // A bound that a gradient of tiny numbers meets says nothing of the factors themselves.
+            Rule::Sgd => stays_finite = step <= T::MAX && keep.abs() <= T::MAX,
             Rule::Adam => stays_finite &= largest * largest <= T::MAX,
         }
         if !stays_finite {

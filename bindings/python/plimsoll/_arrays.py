@@ -1,0 +1,86 @@
+"""Arrays on their way to C: as they are if they are contiguous and of the right type, else converted once."""
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .errors import InvalidArgumentError, ShapeMismatchError
+
+
+def integers(name: str, values: Any, dtype: Any = np.int32) -> np.ndarray:
+    """A vector of integers."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ShapeMismatchError(f"{name} has {array.ndim} dimensions, not 1")
+    if array.dtype != dtype and array.size > 0:
+        if array.dtype.kind == "b":
+            raise TypeError(f"{name} is a mask; numpy.flatnonzero({name}) lists its nodes")
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{name} has type {array.dtype}, not integers")
+        limits = np.iinfo(dtype)
+        for i in (array.argmin(), array.argmax()):
+            if not limits.min <= int(array[i]) <= limits.max:
+                raise InvalidArgumentError(f"{name}[{i}] = {array[i]} is outside [{limits.min}, {limits.max}]")
+    return np.ascontiguousarray(array, dtype)
+
+
+def optional_integers(name: str, values: Optional[Any]) -> Tuple[Optional[np.ndarray], int]:
+    """A list of nodes and its length; None, for all nodes, stays None."""
+    if values is None:
+        return None, 0
+    array = integers(name, values)
+    return array, len(array)
+
+
+def floats(name: str, values: Any, dtype: Any = np.float32, ndim: int = 1) -> np.ndarray:
+    """A vector or a matrix of numbers. What is too large for `dtype` becomes infinite, which C refuses."""
+    array = np.asarray(values)
+    if array.ndim != ndim:
+        raise ShapeMismatchError(f"{name} has {array.ndim} dimensions, not {ndim}")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has type {array.dtype}, not numbers")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype)
+
+
+def has_length(name: str, array: np.ndarray, expected: int) -> np.ndarray:
+    if len(array) != expected:
+        raise ShapeMismatchError(f"{name} has {len(array)} elements, not {expected}")
+    return array
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Whether this is a matrix of SciPy's."""
+    return hasattr(matrix, "tocsr")
+
+
+def csr(name: str, indptr: Any, indices: Any, values: Optional[Any], rows: int) -> tuple:
+    """Compressed sparse rows that fit each other."""
+    indptr, indices = integers(f"{name}.indptr", indptr, np.int64), integers(f"{name}.indices", indices)
+    has_length(f"{name}.indptr", indptr, rows + 1)
+    if indptr[-1] != len(indices):
+        raise ShapeMismatchError(f"{name}.indices has {len(indices)} elements, but indptr ends with {indptr[-1]}")
+    if values is not None:
+        values = has_length(f"{name}.values", floats(f"{name}.values", values), len(indices))
+    return indptr, indices, values
+
+
+def scipy_csr(name: str, matrix: Any) -> tuple:
+    """The same of a matrix of SciPy's, whose arrays may be longer than what they hold. Of bool, it has no values."""
+    matrix = matrix.tocsr()
+    count = int(matrix.indptr[-1])
+    values = None if matrix.dtype.kind == "b" else matrix.data[:count]
+    return csr(name, matrix.indptr, matrix.indices[:count], values, matrix.shape[0])
+
+
+def output(out: Optional[np.ndarray], shape: Sequence[int], dtype: Any = np.float32) -> np.ndarray:
+    """The caller's array for a result, or a new one."""
+    shape = tuple(shape)
+    if out is None:
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray) or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+        raise TypeError(f"out is no contiguous writeable array of {np.dtype(dtype)}")
+    if out.shape != shape:
+        raise ShapeMismatchError(f"out has shape {out.shape}, not {shape}")
+    return out

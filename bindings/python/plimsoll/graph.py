@@ -1,0 +1,307 @@
+"""The attributed graph."""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Type, TypeVar
+
+import numpy as np
+
+from . import _abi
+from ._arrays import csr, floats, has_length, integers, is_sparse, scipy_csr
+from ._lib import SavedHandle, ask, call, make
+from .errors import InvalidArgumentError, ShapeMismatchError
+
+G = TypeVar("G", bound="Graph")
+
+
+class Graph(SavedHandle):
+    """An attributed graph: adjacency, features, labels and splits.
+
+    Every constructor takes by keyword what can also be set later: `features`, `labels`, `train`, `val`, `test` and
+    `normalization`. Arrays are copied into the library. A graph pickles and copies, by way of a file in memory.
+    """
+
+    _free = "plim_graph_free"
+
+    # Where it comes from ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(cls: Type[G], num_nodes: int, sources: Any, targets: Any, weights: Any = None, **settings: Any) -> G:
+        """An undirected graph; edge i links sources[i] and targets[i], once however often it is listed.
+
+        Weights of repeated edges add up. A self-loop counts once on the diagonal.
+        """
+        sources, targets = integers("sources", sources), integers("targets", targets)
+        has_length("targets", targets, len(sources))
+        if weights is not None:
+            weights = has_length("weights", floats("weights", weights), len(sources))
+        graph = cls._own(make("plim_graph_from_edges", num_nodes, len(sources), sources, targets, weights))
+        return graph._set(settings)
+
+    @classmethod
+    def from_csr(cls: Type[G], num_nodes: int, indptr: Any, indices: Any, values: Any = None, **settings: Any) -> G:
+        """A as given, directed or not: row v, from indptr[v] to indptr[v + 1], lists the nodes v aggregates from."""
+        rows = _abi.size.convert("num_nodes", num_nodes)
+        return cls._own(make("plim_graph_from_csr", rows, *csr("adjacency", indptr, indices, values, rows)))._set(settings)
+
+    @classmethod
+    def from_scipy(cls: Type[G], adjacency: Any, **settings: Any) -> G:
+        """A as a sparse matrix of SciPy's, directed or not; of bool, it is unweighted."""
+        if adjacency.shape[0] != adjacency.shape[1]:
+            raise ShapeMismatchError(f"adjacency has shape {adjacency.shape} and is not square")
+        return cls._own(make("plim_graph_from_csr", adjacency.shape[0], *scipy_csr("adjacency", adjacency)))._set(settings)
+
+    @classmethod
+    def from_networkx(cls: Type[G], graph: Any, weight: Optional[str] = None, **settings: Any) -> G:
+        """A graph of NetworkX's; node i is the i-th of `graph.nodes`, and so are rows of features and labels.
+
+        `weight` names the attribute that holds an edge's weight, 1 where it is missing; None for no weights. In a
+        directed graph a node aggregates from its predecessors.
+        """
+        place = {node: i for i, node in enumerate(graph.nodes)}
+        edges = list(graph.edges(data=weight, default=1.0) if weight is not None else graph.edges())
+        sources = np.array([place[edge[0]] for edge in edges], np.int32)
+        targets = np.array([place[edge[1]] for edge in edges], np.int32)
+        weights = None if weight is None else np.array([edge[2] for edge in edges], np.float32)
+        if not graph.is_directed():
+            return cls.from_edges(len(place), sources, targets, weights, **settings)
+        return cls.from_csr(len(place), *_rows(len(place), targets, sources, weights), **settings)
+
+    @classmethod
+    def from_pyg(cls: Type[G], data: Any, **settings: Any) -> G:
+        """A `Data` of PyTorch Geometric's, on the CPU: edge_index, edge_weight, x, y and the three masks, if they are there.
+
+        Â is that of GCNConv: repeated edges add up, and a self-loop of weight 1 goes, because the normalisation adds
+        each node to itself and GCNConv leaves it at one.
+        """
+        sources, targets = (integers("edge_index", row) for row in np.asarray(data.edge_index))
+        weights = getattr(data, "edge_weight", None)
+        weights = np.ones(len(sources), np.float32) if weights is None else floats("edge_weight", weights)
+        loops = sources == targets
+        if np.any(weights[loops] != 1):
+            raise InvalidArgumentError("edge_weight: a self-loop of another weight than 1 has no counterpart")
+        sources, targets, weights = sources[~loops], targets[~loops], weights[~loops]
+        repeated = len(np.unique(targets * np.int64(data.num_nodes) + sources)) < len(sources)
+        if np.all(weights == 1) and not repeated:
+            weights = None
+        found = {"features": getattr(data, "x", None), "labels": getattr(data, "y", None)}
+        if found["labels"] is not None:
+            found["labels"] = np.asarray(found["labels"]).reshape(-1)
+        for split in _abi.SPLITS:
+            mask = getattr(data, f"{split}_mask", None)
+            found[split] = None if mask is None else np.flatnonzero(_vector(f"{split}_mask", mask))
+        return cls.from_csr(data.num_nodes, *_rows(data.num_nodes, targets, sources, weights), **{**found, **settings})
+
+    @classmethod
+    def from_mixture(cls: Type[G], nodes_per_class: int, seed: int = 0) -> G:
+        """The paper's Mixture graph: three classes in the plane; its size there is 2000 nodes per class."""
+        return cls._own(make("plim_graph_from_mixture", nodes_per_class, seed))
+
+    @classmethod
+    def load(cls: Type[G], path: Any) -> G:
+        """Reads an .npz file, as save() and numpy.savez write it."""
+        return cls._own(make("plim_graph_load", path))
+
+    def save(self, path: Any) -> None:
+        """Writes an .npz file, whole or not at all."""
+        call("plim_graph_save", self, path)
+
+    # What it has ------------------------------------------------------------------------------------------------------
+
+    @property
+    def num_nodes(self) -> int:
+        return ask("plim_graph_num_nodes", self)
+
+    @property
+    def num_edges(self) -> int:
+        """Undirected edges, each once; of a graph from CSR its non-zeros."""
+        return ask("plim_graph_num_edges", self)
+
+    @property
+    def num_features(self) -> int:
+        """0 without features."""
+        return ask("plim_graph_num_features", self)
+
+    @property
+    def num_classes(self) -> int:
+        """One more than the largest label; 0 without labels."""
+        return ask("plim_graph_num_classes", self)
+
+    @property
+    def features(self) -> Any:
+        """A row per node: an array, or a CSR matrix of SciPy's if it was set as a sparse one; None if there are none.
+
+        Reading takes the way through a file.
+        """
+        return self._through_file(_read_features)
+
+    @features.setter
+    def features(self, features: Any) -> None:
+        rows = self.num_nodes
+        if is_sparse(features):
+            if features.shape[0] != rows:
+                raise ShapeMismatchError(f"features has {features.shape[0]} rows, not {rows}")
+            indptr, indices, values = scipy_csr("features", features)
+            if values is None:
+                values = np.ones(len(indices), np.float32)
+            call("plim_graph_set_sparse_features", self, features.shape[1], indptr, indices, values)
+        else:
+            matrix = floats("features", features, ndim=2)
+            if len(matrix) != rows:
+                raise ShapeMismatchError(f"features has {len(matrix)} rows, not {rows}")
+            call("plim_graph_set_features", self, matrix.shape[1], matrix)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The class of each node: 0, 1, …; -1 for none."""
+        labels = np.empty(self.num_nodes, np.int32)
+        call("plim_graph_copy_labels", self, labels, len(labels))
+        return labels
+
+    @labels.setter
+    def labels(self, labels: Any) -> None:
+        call("plim_graph_set_labels", self, has_length("labels", integers("labels", labels), self.num_nodes))
+
+    @property
+    def train(self) -> np.ndarray:
+        """The nodes to learn from."""
+        return self._split(0)
+
+    @train.setter
+    def train(self, nodes: Any) -> None:
+        self._set_split(0, nodes)
+
+    @property
+    def val(self) -> np.ndarray:
+        """The nodes to choose the best epoch by."""
+        return self._split(1)
+
+    @val.setter
+    def val(self, nodes: Any) -> None:
+        self._set_split(1, nodes)
+
+    @property
+    def test(self) -> np.ndarray:
+        """The nodes to report accuracy on."""
+        return self._split(2)
+
+    @test.setter
+    def test(self, nodes: Any) -> None:
+        self._set_split(2, nodes)
+
+    def normalize_features(self) -> None:
+        """Divides each row of the features by its sum; a row that sums to 0 stays as it is."""
+        call("plim_graph_normalize_features", self)
+
+    def set_normalization(self, normalization: str) -> None:
+        """How A becomes Â: "symmetric", D^-½ (A + I) D^-½, at first; "row", D^-1 (A + I); "none", A as it is."""
+        number = _abi.number("normalization", normalization, _abi.NORMALIZATIONS)
+        call("plim_graph_set_normalization", self, number)
+
+    def set_cache(self, max_bytes: int) -> None:
+        """Bounds the memory for ÂX; 1 GiB at first, 0 keeps nothing."""
+        call("plim_graph_set_cache", self, max_bytes)
+
+    # Where it goes ----------------------------------------------------------------------------------------------------
+
+    def to_scipy(self) -> Any:
+        """A, before normalisation, as a CSR matrix of SciPy's."""
+        import scipy.sparse
+
+        rows, columns, weights = self._through_file(_read_adjacency)
+        values = np.ones(len(rows), np.float32) if weights is None else weights
+        return scipy.sparse.csr_matrix((values, (rows, columns)), shape=(self.num_nodes, self.num_nodes))
+
+    def to_pyg(self) -> Any:
+        """A `Data` of PyTorch Geometric's, with each undirected edge in both directions and masks for the splits."""
+        import torch
+        from torch_geometric.data import Data
+
+        targets, sources, weights = self._through_file(_read_adjacency)
+        data = Data(edge_index=torch.from_numpy(np.stack([sources, targets]).astype(np.int64)), num_nodes=self.num_nodes)
+        if weights is not None:
+            data.edge_weight = torch.from_numpy(weights)
+        features = self.features
+        if features is not None:
+            data.x = torch.from_numpy(features.toarray() if is_sparse(features) else features)
+        if self.num_classes:
+            data.y = torch.from_numpy(self.labels.astype(np.int64))
+        for split in _abi.SPLITS:
+            mask = torch.zeros(self.num_nodes, dtype=torch.bool)
+            mask[torch.from_numpy(getattr(self, split).astype(np.int64))] = True
+            data[f"{split}_mask"] = mask
+        return data
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<plimsoll.Graph, closed>"
+        return (f"<plimsoll.Graph of {self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} features, "
+                f"{self.num_classes} classes>")
+
+    def __sklearn_clone__(self) -> Graph:
+        # An estimator's copies share the graph: it is data.
+        return self
+
+    def _set(self: G, settings: Dict[str, Any]) -> G:
+        for name, value in settings.items():
+            if name not in ("features", "labels", "train", "val", "test", "normalization"):
+                raise TypeError(f"a Graph has no setting {name!r}")
+            if value is None:
+                continue
+            if name == "normalization":
+                self.set_normalization(value)
+            else:
+                setattr(self, name, value)
+        return self
+
+    def _split(self, split: int) -> np.ndarray:
+        nodes = np.empty(ask("plim_graph_split_size", self, split), np.int32)
+        call("plim_graph_copy_split", self, split, nodes, len(nodes))
+        return nodes
+
+    def _set_split(self, split: int, nodes: Any) -> None:
+        nodes = integers(_abi.SPLITS[split], nodes)
+        call("plim_graph_set_split", self, split, nodes, len(nodes))
+
+
+def _vector(name: str, mask: Any) -> np.ndarray:
+    mask = np.asarray(mask)
+    if mask.ndim != 1:
+        raise ShapeMismatchError(f"{name} has {mask.ndim} dimensions, not 1")
+    return mask
+
+
+def _rows(num_nodes: int, rows: np.ndarray, columns: np.ndarray, values: Optional[np.ndarray]) -> tuple:
+    """Coordinates as compressed sparse rows."""
+    order = np.argsort(rows, kind="stable")
+    indptr = np.zeros(num_nodes + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=num_nodes), out=indptr[1:])
+    return indptr, columns[order], None if values is None else values[order]
+
+
+def _read_adjacency(path: str) -> tuple:
+    """Rows, columns and, if there are any, weights of A from a graph's file."""
+    with np.load(path, allow_pickle=False) as file:
+        if "adj_indptr" in file:
+            indptr = file["adj_indptr"]
+            rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+            return rows, file["adj_indices"], file["adj_values"] if "adj_values" in file else None
+        u, v = file["edges"].T
+        loops = file["self_loops"]
+        rows, columns = np.concatenate([u, v, loops]), np.concatenate([v, u, loops])
+        if "edge_weights" not in file:
+            return rows, columns, None
+        weights = file["edge_weights"]
+        return rows, columns, np.concatenate([weights, weights, file["self_loop_weights"]])
+
+
+def _read_features(path: str) -> Any:
+    with np.load(path, allow_pickle=False) as file:
+        if "features" in file:
+            return file["features"]
+        if "features_indptr" not in file:
+            return None
+        import scipy.sparse
+
+        parts = file["features_data"], file["features_indices"], file["features_indptr"]
+        shape = len(parts[2]) - 1, int(file["num_features"])
+        return scipy.sparse.csr_matrix(parts, shape=shape)

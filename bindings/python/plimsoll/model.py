@@ -1,0 +1,179 @@
+"""The graph convolutional network."""
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional, Sequence, Type, TypeVar
+
+import numpy as np
+
+from . import _abi
+from ._arrays import floats, integers, optional_integers, output
+from ._lib import SavedHandle, ask, call, make
+from .errors import InvalidArgumentError, ShapeMismatchError
+from .graph import Graph
+
+M = TypeVar("M", bound="Model")
+
+
+class Evaluation(NamedTuple):
+    """How a model does on a split."""
+
+    #: Mean cross-entropy, without λ.
+    loss: float
+    #: Share of the nodes whose most probable class is their label.
+    accuracy: float
+
+
+class Model(SavedHandle):
+    """A graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), no ReLU but a softmax after the last layer.
+
+    A model copies (with its threads) and pickles (without them).
+    """
+
+    _free = "plim_model_free"
+
+    @classmethod
+    def gcn(cls: Type[M], widths: Sequence[int], *, seed: int = 0, regularization: float = 0.0, threads: int = 1) -> M:
+        """A network of these widths: features, hidden, …, classes. [1433, 16, 7] is the 2-layer one for Cora.
+
+        Parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)) by the seed.
+        """
+        array = integers("widths", widths, np.uintp)
+        model = cls._own(make("plim_model_gcn", array, len(array), seed))
+        model.set_regularization(regularization)
+        model.set_threads(threads)
+        return model
+
+    @classmethod
+    def load(cls: Type[M], path: Any) -> M:
+        """Reads a safetensors file, as save() or PyTorch Geometric's GCN without biases writes it."""
+        return cls._own(make("plim_model_load", path))
+
+    @classmethod
+    def from_pyg(cls: Type[M], module: Any) -> M:
+        """The weights of a module's GCNConv layers, in their order. They must have no biases."""
+        from torch_geometric.nn import GCNConv
+
+        layers = [layer for layer in module.modules() if isinstance(layer, GCNConv)]
+        if any(layer.bias is not None for layer in layers):
+            raise InvalidArgumentError("module has a GCNConv with a bias, which a model has no place for")
+        weights = [layer.lin.weight.detach().cpu().numpy().T for layer in layers]
+        if not weights:
+            raise InvalidArgumentError("module has no GCNConv")
+        model = cls.gcn([weights[0].shape[0]] + [w.shape[1] for w in weights])
+        model.weights = weights
+        return model
+
+    def to_pyg(self) -> Any:
+        """A module of PyTorch Geometric's with copies of the weights.
+
+        module(x, edge_index, edge_weight) is what enters the softmax; edge_weight is None in an unweighted graph.
+        """
+        import torch
+        from torch_geometric.nn import GCNConv, Sequential
+
+        steps: List[Any] = []
+        for layer, weight in enumerate(self.weights):
+            conv = GCNConv(*weight.shape, bias=False)
+            with torch.no_grad():
+                conv.lin.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight.T)))
+            steps.append((conv, "x, edge_index, edge_weight -> x"))
+            if layer + 1 < self.num_layers:
+                steps.append(torch.nn.ReLU())
+        return Sequential("x, edge_index, edge_weight", steps)
+
+    def save(self, path: Any) -> None:
+        """Writes a safetensors file with PyTorch Geometric's names, whole or not at all. λ goes along, threads do not."""
+        call("plim_model_save", self, path)
+
+    def clone(self: M) -> M:
+        """A model of its own with the same parameters, λ and number of threads."""
+        return type(self)._own(make("plim_model_clone", self))
+
+    def __copy__(self: M) -> M:
+        return self.clone()
+
+    def __deepcopy__(self: M, _: Any) -> M:
+        return self.clone()
+
+    def set_regularization(self, lambda_: float) -> None:
+        """λ of the penalty λ/2 ‖W‖² in gradients and their loss; 0 at first."""
+        call("plim_model_set_regularization", self, lambda_)
+
+    def set_threads(self, threads: int) -> None:
+        """How many threads this model uses: 1 at first, 0 for all cores. Results do not depend on it."""
+        call("plim_model_set_threads", self, threads)
+
+    @property
+    def num_layers(self) -> int:
+        return ask("plim_model_num_layers", self)
+
+    @property
+    def num_parameters(self) -> int:
+        """Of all layers; also the length of a gradient."""
+        return ask("plim_model_num_parameters", self)
+
+    @property
+    def widths(self) -> List[int]:
+        """Input, hidden, …, output."""
+        widths = np.empty(self.num_layers + 1, np.uintp)
+        call("plim_model_copy_widths", self, widths, len(widths))
+        return [int(width) for width in widths]
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """All parameters in one vector: W(0), W(1), …, each row-major fan_in × fan_out. Reading copies."""
+        parameters = np.empty(self.num_parameters, np.float32)
+        call("plim_model_get_parameters", self, parameters, len(parameters))
+        return parameters
+
+    @parameters.setter
+    def parameters(self, parameters: Any) -> None:
+        values = floats("parameters", parameters)
+        call("plim_model_set_parameters", self, values, len(values))
+
+    @property
+    def weights(self) -> List[np.ndarray]:
+        """The same as matrices W(0), W(1), …, each fan_in × fan_out; views of one copy."""
+        shapes = list(zip(self.widths, self.widths[1:]))
+        parts = np.split(self.parameters, np.cumsum([rows * columns for rows, columns in shapes])[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes)]
+
+    @weights.setter
+    def weights(self, weights: Sequence[Any]) -> None:
+        matrices = [floats(f"weights[{layer}]", w, ndim=2) for layer, w in enumerate(weights)]
+        shapes, found = list(zip(self.widths, self.widths[1:])), [w.shape for w in matrices]
+        if found != shapes:
+            raise ShapeMismatchError(f"weights has shapes {found}, not {shapes}")
+        self.parameters = np.concatenate([w.ravel() for w in matrices])
+
+    def predict(self, graph: Graph, nodes: Any = None, *, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Class probabilities, a row per node; nothing is sampled. `nodes` None is all of them.
+
+        The graph may be another one than the model was trained on, if its features fit.
+        """
+        nodes, count = optional_integers("nodes", nodes)
+        rows = output(out, (_length(graph, nodes), self.widths[-1]))
+        call("plim_model_predict", self, graph, nodes, count, rows, rows.size)
+        return rows
+
+    def embed(self, graph: Graph, layer: int, nodes: Any = None, *, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Hidden representations H(layer+1), a row per node; the last layer gives what enters the softmax."""
+        if not 0 <= layer < self.num_layers:
+            raise InvalidArgumentError(f"layer = {layer} is outside [0, {self.num_layers})")
+        nodes, count = optional_integers("nodes", nodes)
+        rows = output(out, (_length(graph, nodes), self.widths[layer + 1]))
+        call("plim_model_embed", self, graph, nodes, count, layer, rows, rows.size)
+        return rows
+
+    def evaluate(self, graph: Graph, split: str) -> Evaluation:
+        """Loss and accuracy on "train", "val" or "test"; nothing is sampled."""
+        loss, accuracy = np.empty(1), np.empty(1)
+        call("plim_model_evaluate", self, graph, _abi.number("split", split, _abi.SPLITS), loss, accuracy)
+        return Evaluation(float(loss[0]), float(accuracy[0]))
+
+    def __repr__(self) -> str:
+        return "<plimsoll.Model, closed>" if self.closed else f"<plimsoll.Model of widths {self.widths}>"
+
+
+def _length(graph: Graph, nodes: Optional[np.ndarray]) -> int:
+    return ask("plim_graph_num_nodes", graph) if nodes is None else len(nodes)

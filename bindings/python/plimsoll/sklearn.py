@@ -1,0 +1,152 @@
+"""A classifier in the manner of scikit-learn, which need not be installed."""
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any, Dict, Optional, Sequence
+
+import numpy as np
+
+from ._arrays import integers
+from ._callbacks import ProgressLike
+from .errors import ShapeMismatchError
+from .estimator import Estimator
+from .graph import Graph
+from .model import Model
+from .optimizer import Optimizer
+from .training import train
+
+
+class GCNClassifier:
+    """Classifies the nodes of a graph.
+
+    The graph, with its features, is a parameter; X is a list of node ids, or None for all nodes. So a split of nodes is a
+    split of X, and cross_val_score or GridSearchCV work as with any classifier:
+
+        classifier = GCNClassifier(graph).fit(nodes, labels)
+        classifier.predict(other_nodes)
+
+    Every node's features and edges are seen in fit(), only the labels in `y` are learned from. The graph's own labels and
+    splits play no part, and the graph stays as it is: fit() works on a copy.
+
+    graph                a Graph with features.
+    hidden               widths between features and classes.
+    sample_sizes         draws at each layer's input, 0 for an exact one: the consistent estimator. None for the unbiased one.
+    step, regularization of Adam, and λ/2 ‖W‖².
+    epochs, batch_size   as in train().
+    validation_fraction  share of the labelled nodes to choose the best epoch by; they are not learned from.
+    patience             ends training after so many epochs without a better one; 0 for never.
+    seed                 of parameters, draws, shuffling and the choice of the validation nodes.
+    threads              0 for all cores.
+    progress             as in train().
+
+    After fit(): model_, history_, classes_.
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(self, graph: Optional[Graph] = None, *, hidden: Sequence[int] = (16,),
+                 sample_sizes: Optional[Sequence[int]] = None, step: float = 0.01, regularization: float = 0.0,
+                 epochs: int = 100, batch_size: int = 256, validation_fraction: float = 0.0, patience: int = 0,
+                 seed: int = 0, threads: int = 1, progress: ProgressLike = None):
+        self.graph = graph
+        self.hidden = hidden
+        self.sample_sizes = sample_sizes
+        self.step = step
+        self.regularization = regularization
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.seed = seed
+        self.threads = threads
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> GCNClassifier:
+        """Learns the classes `y` of the nodes `X`, None for all. Nodes whose class is the number -1 are unlabelled."""
+        if self.graph is None:
+            raise ValueError("graph is None: a GCNClassifier needs one")
+        nodes, y = self._nodes_and_classes(X, y)
+        if len(nodes) == 0:
+            raise ValueError("y has no label")
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        labels = np.full(self.graph.num_nodes, -1, np.int32)
+        labels[nodes] = numbers
+        held_out = round(self.validation_fraction * len(nodes))
+        order = np.random.default_rng(self.seed).permutation(nodes) if held_out else nodes
+        sizes = self.sample_sizes
+        with copy.copy(self.graph) as graph:
+            graph.labels, graph.val, graph.train = labels, order[:held_out], order[held_out:]
+            widths = [graph.num_features, *self.hidden, len(self.classes_)]
+            self.model_ = Model.gcn(widths, seed=self.seed, regularization=self.regularization, threads=self.threads)
+            with Estimator.unbiased() if sizes is None else Estimator.consistent(sizes, seed=self.seed) as estimator:
+                with Optimizer.adam(self.step) as optimizer:
+                    self.history_ = train(self.model_, graph, estimator, optimizer, epochs=self.epochs,
+                                          batch_size=self.batch_size, seed=self.seed, patience=self.patience,
+                                          progress=self.progress)
+        return self
+
+    def predict_proba(self, X: Any = None, graph: Optional[Graph] = None) -> np.ndarray:
+        """A row per node of X, a column per class of classes_. Another graph may take the place of the one fitted on."""
+        if not hasattr(self, "model_"):
+            raise self._not_fitted()
+        graph = graph if graph is not None else self.graph
+        assert graph is not None
+        return self.model_.predict(graph, X)
+
+    def predict(self, X: Any = None, graph: Optional[Graph] = None) -> np.ndarray:
+        """The most probable class of each node of X."""
+        probabilities = self.predict_proba(X, graph)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, graph: Optional[Graph] = None) -> float:
+        """The share of the labelled nodes of X that are classified as in y."""
+        graph = graph if graph is not None else self.graph
+        nodes, y = self._nodes_and_classes(X, y, graph)
+        return float(np.mean(self.predict(nodes, graph) == y))
+
+    def get_params(self, deep: bool = True) -> Dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> GCNClassifier:
+        """Changes some of them; the next fit() heeds them."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"a {type(self).__name__} has no parameter {name!r}, only {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        changed = {name: value for name, value in self.get_params().items() if value is not defaults[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), transformer_tags=None,
+                    regressor_tags=None, classifier_tags=ClassifierTags(),
+                    input_tags=InputTags(one_d_array=True, two_d_array=False))
+
+    def _nodes_and_classes(self, X: Any, y: Any, graph: Optional[Graph] = None) -> tuple:
+        """The labelled nodes of X and their classes."""
+        graph = graph if graph is not None else self.graph
+        assert graph is not None
+        nodes, y = np.arange(graph.num_nodes, dtype=np.int32) if X is None else integers("X", X), np.asarray(y)
+        if y.shape != nodes.shape:
+            raise ShapeMismatchError(f"y has shape {y.shape}, not {nodes.shape}")
+        labelled = y != -1 if y.dtype.kind in "if" else np.ones(len(y), bool)
+        return nodes[labelled], y[labelled]
+
+    def _not_fitted(self) -> Exception:
+        message = f"this {type(self).__name__} is not fitted yet: call fit()"
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            return ValueError(message)
+        return NotFittedError(message)
