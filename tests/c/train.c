@@ -447,17 +447,21 @@ static void what_diverges_keeps_finite_parameters_and_its_history(void) {
   }
 }
 
+/* The larger ones are no floats; 1e39 times a small gradient would be. */
 static void a_huge_step_diverges_before_the_first_epoch_ends(void) {
-  setup s = training_setup(UNBIASED, SGD, 5);
-  outcome run;
-  plim_optimizer_free(s.optimizer);
-  CHECK_OK(plim_optimizer_sgd(1e38, &s.optimizer));
-  run = training_run(&s);
-  CHECK(run.status == PLIM_ERROR_DIVERGED && run.num_epochs == 0 && run.best_epoch == 0);
-  for (size_t i = 0; i < run.num_parameters; i++) {
-    CHECK(isfinite(run.parameters[i]));
+  static const double steps[] = {1e38, 1e39, 1e45, 1e300};
+  for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
+    setup s = training_setup(UNBIASED, SGD, 5);
+    outcome run;
+    plim_optimizer_free(s.optimizer);
+    CHECK_OK(plim_optimizer_sgd(steps[at], &s.optimizer));
+    run = training_run(&s);
+    CHECK(run.status == PLIM_ERROR_DIVERGED && run.num_epochs == 0 && run.best_epoch == 0);
+    for (size_t i = 0; i < run.num_parameters; i++) {
+      CHECK(isfinite(run.parameters[i]));
+    }
+    training_free(&s);
   }
-  training_free(&s);
 }
 
 /* A ball or a box holds at the end of every epoch, and tames what would diverge. */
