@@ -6,6 +6,7 @@
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
 # make bench-instructions
 #                 counts the instructions of fixed workloads and compares them with benches/instructions.csv
+# make theory     runs the examples of the theory and writes the figures of docs/theory.md
 # make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
 # make clean      removes target/, the only place that anything is built in
 #
@@ -41,7 +42,7 @@ export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
 .PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-valgrind bench bench-instructions lint header clean
+        test-valgrind bench bench-instructions theory lint header clean
 .NOTPARALLEL:
 
 build:
@@ -77,7 +78,7 @@ test-header:
 	done
 
 # The code in the texts: the C pieces of README.md, joined into one program (what begins with # or static stands before
-# main), its C++ program, and the program at the top of plimsoll.h.
+# main), its C++ program, the program at the top of plimsoll.h, and those of docs/theory.md, each whole.
 README := $(BUILT)/readme
 test-readme: build
 	@rm -rf $(README) && mkdir -p $(README)
@@ -92,7 +93,10 @@ test-readme: build
 	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/tour.c -o $(README)/tour $(LINK)
 	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/manual.c -o $(README)/manual $(LINK)
 	$(CXX) -std=c++17 $(WARNINGS) $(CPP_DIRS) $(README)/program.cpp -o $(README)/program $(LINK)
-	@cd $(README) && for program in tour manual program; do \
+	@awk '/^```c$$/ { on = 1; n++; next } /^```$$/ { on = 0 } on { print > "$(README)/theory" n ".c" }' docs/theory.md
+	@for source in $(README)/theory*.c; do echo "cc $${source##*/}"; \
+	  $(CC) -std=c99 $(WARNINGS) -Iinclude $$source -o $${source%.c} $(LINK) || exit 1; done
+	@cd $(README) && for program in tour manual program $$(ls theory*.c | sed 's/\.c$$//'); do \
 	  echo "readme/$$program"; ./$$program > $$program.txt || { tail -n 20 $$program.txt; exit 1; }; \
 	done
 
@@ -189,6 +193,10 @@ bench:
 
 bench-instructions:
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/instructions.py
+
+THEORY := $(addprefix $(BUILT)/examples/c/,bounds_hold three_estimators adaptive plimsoll_line)
+theory: $(THEORY)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) docs/theory.py
 
 lint:
 	$(CARGO) fmt --check
