@@ -80,7 +80,7 @@ test-header:
 	done
 
 # The code in the texts: the C pieces of README.md, joined into one program (what begins with # or static stands before
-# main), its C++ program, and the program at the top of plimsoll.h.
+# main), its C++ program, the program at the top of plimsoll.h, and those of docs/theory.md, each whole.
 README := $(BUILT)/readme
 test-readme: build
 	@rm -rf $(README) && mkdir -p $(README)
@@ -95,7 +95,10 @@ test-readme: build
 	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/tour.c -o $(README)/tour $(LINK)
 	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/manual.c -o $(README)/manual $(LINK)
 	$(CXX) -std=c++17 $(WARNINGS) $(CPP_DIRS) $(README)/program.cpp -o $(README)/program $(LINK)
-	@cd $(README) && for program in tour manual program; do \
+	@awk '/^```c$$/ { on = 1; n++; next } /^```$$/ { on = 0 } on { print > "$(README)/theory" n ".c" }' docs/theory.md
+	@for source in $(README)/theory*.c; do echo "cc $${source##*/}"; \
+	  $(CC) -std=c99 $(WARNINGS) -Iinclude $$source -o $${source%.c} $(LINK) || exit 1; done
+	@cd $(README) && for program in tour manual program $$(ls theory*.c | sed 's/\.c$$//'); do \
 	  echo "readme/$$program"; ./$$program > $$program.txt || { tail -n 20 $$program.txt; exit 1; }; \
 	done
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the examples of the theory and some measurements of its own, and writes docs/theory/: a .csv and an .svg each.
 
-    make theory          builds the library and the examples, then runs this; about two minutes
+    make theory          builds the library and the examples, then runs this; five to ten minutes
     theory.py NAME …     only these figures: tail decomposition bounds estimators adaptive replacement
+                         line
 
 Sets up its own environment (target/theory/venv). The same library and machine give the same files.
 """
@@ -18,7 +19,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT, OUT = DOCS.parent, DOCS / "theory"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 VENV = TARGET / "theory" / "venv"
-PER_CLASS, DRAWS, SEED = 2000, 10_000, 1
+PER_CLASS, DRAWS, FEW_DRAWS, SEED = 2000, 10_000, 4000, 1
 # Okabe and Ito's colours, which those who see few colours tell apart.
 BLUE, ORANGE, GREEN, RED, PINK, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
 
@@ -78,9 +79,9 @@ class Library:
     def sizes(self, values):
         return (ctypes.c_size_t * len(values))(*values), ctypes.c_size_t(len(values))
 
-    def model(self, layers):
+    def model(self, layers, threads=os.cpu_count() or 1):
         model = self.make("plim_model_gcn", *self.sizes([2, 3] if layers == 1 else [2, 16, 3]), ctypes.c_uint64(SEED))
-        self.call("plim_model_set_threads", model, ctypes.c_size_t(os.cpu_count() or 1))
+        self.call("plim_model_set_threads", model, ctypes.c_size_t(threads))
         return model
 
     def estimator(self, layers):
@@ -104,10 +105,10 @@ class Library:
         errors = [column(what, len(sizes)) for what in range(3, 6)]
         return table, errors
 
-    def misses_without_replacement(self, layers, sizes, deltas, draws=DRAWS):
+    def misses_without_replacement(self, layers, sizes, deltas, draws=FEW_DRAWS):
         """The share of misses when the nodes of a draw are distinct, weighted n/t as uniform draws are."""
         import numpy as np
-        model, estimator, full = self.model(layers), self.estimator(layers), self.make("plim_estimator_full")
+        model, estimator, full = self.model(layers, 1), self.estimator(layers), self.make("plim_estimator_full")
         count = 6 if layers == 1 else 80
         gradient = np.empty(count, np.float32)
         where = gradient.ctypes.data_as(ctypes.c_void_p)
@@ -119,6 +120,9 @@ class Library:
 
         exact, random, table = estimate(full), np.random.default_rng(SEED), []
         for size in sizes:
+            if table and not any(table[-1]):
+                table.append(table[-1])
+                continue
             errors = np.empty(draws)
             for i in range(draws):
                 nodes = random.permutation(self.nodes)[:size].astype(np.int32)
@@ -138,14 +142,13 @@ def wilson(p, draws):
     return np.maximum((centre - half) / scale, 0), np.minimum((centre + half) / scale, 1)
 
 
-def bend(sizes, p):
+def bend(sizes, p, draws):
     """How much steeper log p falls from 1 % to 0.2 % than from 20 % to 4 %: 1 for a straight line, more if it bends
-    down. NaN where the draws do not reach so far."""
+    down. NaN where the sizes do not reach so far. The first size without a miss counts as half a miss."""
     import numpy as np
-    kept = [(n, q) for n, q in zip(sizes, p) if q > 0]
-    falling = sorted(kept, key=lambda point: -point[0])
-    n, logs = np.array([f[0] for f in falling]), np.log([f[1] for f in falling])
-    logs = np.maximum.accumulate(logs)
+    end = next((i + 1 for i, q in enumerate(p) if q == 0), len(p))
+    logs = np.log(np.maximum(p[:end], 0.5 / draws))[::-1]
+    logs, n = np.maximum.accumulate(logs), np.array(sizes[:end])[::-1]
     if logs[0] > np.log(0.002) or logs[-1] < np.log(0.2):
         return float("nan")
     high, low, first, last = (np.interp(np.log(level), logs, n) for level in (0.2, 0.04, 0.01, 0.002))
@@ -182,12 +185,12 @@ DELTAS = {0.5: SKY, 0.3: BLUE, 0.2: GREEN, 0.1: RED}
 LAYERS = {1: ("1 layer", "-"), 2: ("2 layers", "--")}
 
 
-def draw_tails(axis, sizes, p, layers):
+def draw_tails(axis, sizes, p, layers, draws=DRAWS):
     """One curve per δ, with its 95 % band, on a logarithmic scale; it ends where nothing was missed any more."""
     import numpy as np
     for (delta, colour), share in zip(DELTAS.items(), np.array(p).T):
         seen = share > 0
-        lower, upper = wilson(share[seen], DRAWS)
+        lower, upper = wilson(share[seen], draws)
         n = np.array(sizes)[seen]
         axis.fill_between(n, np.maximum(lower, 1e-5), upper, color=colour, alpha=0.2, linewidth=0)
         axis.plot(n, share[seen], LAYERS[layers][1], color=colour, linewidth=1.6)
@@ -204,7 +207,7 @@ def tail(library):
                           upper=float(upper[i, j])) for j, delta in enumerate(DELTAS)]
     write_csv("tail", rows)
     axis.set(yscale="log", ylim=(8e-5, 1.3), xlim=(0, 8000), xlabel="sample size N (draws with replacement)",
-             ylabel=f"share of gradients with |g − h| ≥ δ|h|")
+             ylabel="share of gradients with |g − h| ≥ δ|h|")
     entries = [(f"δ = {delta}", dict(color=colour)) for delta, colour in DELTAS.items()]
     entries += [(name, dict(color="black", linestyle=style)) for name, style in LAYERS.values()]
     legend_of_lines(axis, entries, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -298,22 +301,21 @@ def adaptive(_):
 
 
 def replacement(library):
-    import numpy as np
-    ways, rows = {"with replacement": [], "without replacement": []}, []
-    figure, axes = start(1, 2, 11, 4.4)
-    sizes = list(range(200, 6000, 200))
-    for layers in LAYERS:
-        p = {"with replacement": library.tail(layers, sizes, list(DELTAS))[0][0],
-             "without replacement": library.misses_without_replacement(layers, sizes, list(DELTAS))}
-        for axis, way in zip(axes[0], ways):
-            draw_tails(axis, sizes, p[way], layers)
-            axis.set(yscale="log", ylim=(8e-5, 1.3), xlim=(0, 6000), title=way, xlabel="sample size N (of 6,000 nodes)",
-                     ylabel="share of gradients with |g − h| ≥ δ|h|")
+    ways, rows = {"with": (DRAWS, 8000), "without": (FEW_DRAWS, 6000)}, []
+    figure, axes = start(1, 2, 11, 4.6)
+    for axis, (way, (draws, most)) in zip(axes[0], ways.items()):
+        sizes = [*range(100, 2400, 100), *range(2400, most, 200)]
+        for layers in LAYERS:
+            p = (library.tail(layers, sizes, list(DELTAS))[0][0] if way == "with" else
+                 library.misses_without_replacement(layers, sizes, list(DELTAS)))
+            draw_tails(axis, sizes, p, layers, draws)
             for j, delta in enumerate(DELTAS):
-                ratio = bend(sizes, p[way][:, j])
-                say(f"{layers} layers, {way}, delta {delta}: bends by {ratio:.2f}")
-                rows += [dict(layers=layers, way=way, delta=delta, sample_size=n, missed=float(p[way][i, j]), bend=ratio)
-                         for i, n in enumerate(sizes)]
+                ratio = bend(sizes, p[:, j], draws)
+                say(f"{layers} layers, {way} replacement, delta {delta}: bends by {ratio:.2f}")
+                rows += [dict(layers=layers, replacement=way, delta=delta, sample_size=n, missed=float(q), bend=ratio)
+                         for n, q in zip(sizes, p[:, j])]
+        axis.set(yscale="log", ylim=(8e-5, 1.3), xlim=(0, most), title=f"{way} replacement, {draws:,} gradients each",
+                 xlabel="sample size N (of 6,000 nodes)", ylabel="share of gradients with |g − h| ≥ δ|h|")
     entries = [(f"δ = {delta}", dict(color=colour)) for delta, colour in DELTAS.items()]
     entries += [(name, dict(color="black", linestyle=style)) for name, style in LAYERS.values()]
     from matplotlib.lines import Line2D

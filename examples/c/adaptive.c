@@ -6,9 +6,9 @@
    Prints f(w) - f*, the mean over seeds, when so many draws are spent and when so many milliseconds are; a star marks
    the least of the sampled ones. A fixed run ends after STEPS steps at its floor, and stays there. Draws include those
    of the tests: 4·N + 4·2N for a round at size N. A test that grows the size takes several rounds, of which the history
-   shows where the first began and where the last led; a second one at the last size stands for the others, which is
-   more than they drew. Milliseconds, from the history too, miss nothing. They grow more slowly than draws do, which helps
-   the large sizes, and the exact gradient most: of 6,000 nodes it is cheap.
+   shows where the first began and where the last led; a second one at the last size stands for the others. In a
+   dozen runs that were traced that was more than they drew. Milliseconds, from the history too, miss nothing. They grow
+   more slowly than draws do, which helps the large sizes, and the exact gradient most: of 6,000 nodes it is cheap.
 
    A first argument names a file for the runs of one seed, comma-separated; a second one is the step, 0.05 without it.
    With 0.5 a hundred steps do, and the tests cost more than the steps: then the right fixed size is the better one. */

@@ -127,12 +127,12 @@ int main(int argc, char **argv) {
     }
     CHECK(plim_estimator_set_distribution(estimator, PLIM_DISTRIBUTION_UNIFORM));
     CHECK(plim_graph_from_mixture(brief ? 300 : 8000, 1 /* seed */, &dense));
-    const size_t count = plim_graph_split_size(dense, PLIM_SPLIT_TRAIN);
+    const size_t count = plim_graph_split_size(dense, PLIM_SPLIT_TRAIN), batch = count < BATCH ? count : BATCH;
     CHECK(plim_graph_copy_split(dense, PLIM_SPLIT_TRAIN, train, MOST_TRAIN));
-    for (size_t i = 0; i < BATCH && i < count; i++) train[i] = train[i * count / BATCH]; /* some of every class */
-    printf("\na batch of %d in a graph of %zu nodes and %zu edges, uniform draws\n", BATCH, plim_graph_num_nodes(dense),
+    for (size_t i = 0; i < batch; i++) train[i] = train[i * count / batch]; /* some of every class */
+    printf("\na batch of %zu in a graph of %zu nodes and %zu edges, uniform draws\n", batch, plim_graph_num_nodes(dense),
         plim_graph_num_edges(dense));
-    CHECK(plan_for(estimator, model, dense, train, count < BATCH ? count : BATCH, draws));
+    CHECK(plan_for(estimator, model, dense, train, batch, draws));
 cleanup:
     if (file != NULL) written = fclose(file) == 0;
     plim_estimator_free(estimator);
