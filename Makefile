@@ -2,6 +2,9 @@
 # make demo       compiles examples/c/mixture.c against it and runs it; EPOCHS=… for other than 100 epochs
 # make test       every test there is; each test-… below also runs by itself
 # make wheel      the Python package with the library inside: target/wheels/plimsoll-…-py3-none-….whl
+# make install    the library, its headers and what pkg-config and CMake find it by, into PREFIX (/usr/local);
+#                 LIBDIR, INCLUDEDIR and DESTDIR as everywhere; docs/install.md has more
+# make uninstall  takes the same away; it wants the same variables
 # make lint       formatting and clippy
 # make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
@@ -15,17 +18,25 @@
 
 MAKEFLAGS += --no-print-directory
 CARGO   ?= cargo
+RUSTC   ?= rustc
 PYTHON  ?= python3
+PREFIX  ?= /usr/local
 TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
-LIBDIR  := $(TARGET)/release
-LIB     := $(LIBDIR)/libplimsoll.so
+RELEASE := $(TARGET)/$(if $(CARGO_BUILD_TARGET),$(CARGO_BUILD_TARGET)/)release
+ifeq ($(shell uname -s),Darwin)
+LIB     := $(RELEASE)/libplimsoll.dylib
+SONAME  := libplimsoll.0.dylib
+else
+LIB     := $(RELEASE)/libplimsoll.so
+SONAME  := libplimsoll.so.0
+endif
 BUILT   := $(TARGET)/ctest
 VENV    := $(TARGET)/venv
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Werror
 CPP_DIRS := -Iinclude -Ibindings/cpp -Itests/c
 HEADERS  := include/plimsoll.h $(wildcard bindings/cpp/*.hpp tests/c/*.h tests/cpp/*.hpp)
-LINK     := -L$(LIBDIR) -Wl,-rpath,$(LIBDIR) -lplimsoll -lpthread -lm
+LINK     := -L$(RELEASE) -Wl,-rpath,$(RELEASE) -lplimsoll -lpthread -lm
 
 C_TESTS   := $(patsubst tests/c/%.c,$(BUILT)/c/%,$(wildcard tests/c/*.c))
 EXAMPLES  := $(patsubst examples/c/%.c,$(BUILT)/examples/c/%,$(wildcard examples/c/*.c))
@@ -42,19 +53,42 @@ ifdef PLIMSOLL_DATA
 export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
-.PHONY: build demo test test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python \
-        test-wheel test-paper test-valgrind wheel bench bench-instructions theory paper lint header clean
+.PHONY: build demo install uninstall test test-rust test-header test-readme test-c test-cpp test-isa test-examples \
+        test-install test-python test-wheel test-paper test-valgrind wheel bench bench-instructions theory paper lint \
+        header clean
 .NOTPARALLEL:
 
 build:
 	$(CARGO) build --release
-	@ln -sf libplimsoll.so $(LIB).0
+	@ln -sf $(notdir $(LIB)) $(RELEASE)/$(SONAME)
+	@test $(NATIVE) -nt $(RELEASE)/libplimsoll.rlib || { $(native-static-libs); }
+	@touch $(NATIVE)
+
+# The system's libraries that a static library of this crate and its dependencies needs; rustc tells when it makes one.
+NATIVE := $(RELEASE)/native-static-libs
+native-static-libs = echo 'extern crate plimsoll;' | \
+	  $(RUSTC) --edition 2024 --crate-name native --crate-type staticlib \
+	  $(if $(CARGO_BUILD_TARGET),--target $(CARGO_BUILD_TARGET)) --extern plimsoll=$(RELEASE)/libplimsoll.rlib \
+	  -L dependency=$(RELEASE)/deps -L dependency=$(TARGET)/release/deps --print native-static-libs=$(NATIVE) \
+	  -o $(RELEASE)/native.a - 2> $(RELEASE)/native.txt || { cat $(RELEASE)/native.txt >&2; exit 1; }; \
+	  rm -f $(RELEASE)/native.a $(RELEASE)/native.txt
+
+# Made by the build, which `make install` repeats only if a source is newer: root may have no cargo.
+$(NATIVE): Cargo.toml Cargo.lock build.rs $(shell find src -name '*.rs')
+	@$(MAKE) build
+
+PLACES = BUILT='$(RELEASE)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
+install: $(NATIVE)
+	@$(PLACES) packaging/install.sh install
+
+uninstall:
+	@$(PLACES) packaging/install.sh uninstall
 
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-python test-wheel test-paper \
-      test-valgrind
+test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-install test-python test-wheel \
+      test-paper test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -151,10 +185,21 @@ NEEDS_CMAKE := $(VENV)/cmake.installed
 endif
 
 test-examples: build $(NEEDS_CMAKE)
-	$(CMAKE) -S examples -B $(TARGET)/examples -DPLIMSOLL_ROOT=$(LIBDIR) \
+	$(CMAKE) -S examples -B $(TARGET)/examples -DPLIMSOLL_ROOT=$(RELEASE) \
 	  -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
 	$(CMAKE) --build $(TARGET)/examples
 	cd $(TARGET)/examples && $(dir $(CMAKE))ctest --output-on-failure --no-tests=error --timeout 300
+
+# The commands of docs/install.md; pkg-config too is the machine's, or else that of PyPI.
+PKG_CONFIG := $(shell command -v pkg-config 2>/dev/null || command -v pkgconf 2>/dev/null)
+ifeq ($(PKG_CONFIG),)
+PKG_CONFIG := $(VENV)/bin/pkgconf
+NEEDS_PKG_CONFIG := $(VENV)/pkgconf.installed
+endif
+
+test-install: build $(NEEDS_CMAKE) $(NEEDS_PKG_CONFIG)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/install.py --out $(TARGET)/install \
+	  --cc '$(CC)' --cxx '$(CXX)' --cmake $(CMAKE) --pkg-config $(PKG_CONFIG)
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -162,6 +207,9 @@ $(VENV)/bin/pip:
 $(VENV)/cmake.installed: tests/requirements-cmake.txt | $(VENV)/bin/pip
 	$(VENV)/bin/pip install --quiet -r $<
 	@touch $@
+
+$(VENV)/pkgconf.installed: tests/requirements-pkgconf.txt | $(VENV)/bin/pip
+	-$(VENV)/bin/pip install --quiet -r $< && touch $@
 
 $(VENV)/python.installed: tests/requirements.txt | $(VENV)/bin/pip
 	$(VENV)/bin/pip install --quiet -r $<
@@ -195,11 +243,11 @@ $(PAPER)/installed: paper/requirements.txt
 	@touch $@
 
 paper: build $(PAPER)/installed
-	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(LIBDIR) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FAST),--fast)
+	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(RELEASE) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FAST),--fast)
 
 test-paper: build $(PAPER)/installed
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/test_fetch.py
-	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(LIBDIR) --seeds 1 --fast --no-fetch --out $(PAPER)/report
+	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(RELEASE) --seeds 1 --fast --no-fetch --out $(PAPER)/report
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/check.py $(PAPER)/report
 
 # Memory errors and definite leaks. Valgrind 3.19 does not know AVX-512, so the library steps down to AVX2; the programs
