@@ -53,9 +53,10 @@ ifdef PLIMSOLL_DATA
 export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
+comma := ,
 # Lest these replace what .cargo/config.toml says.
 ifdef CFLAGS
-export CFLAGS := $(CFLAGS) -Wa,--noexecstack
+export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecstack
 endif
 
 .PHONY: build demo install uninstall test test-rust test-header test-readme test-c test-cpp test-isa test-examples \
