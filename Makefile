@@ -53,6 +53,12 @@ ifdef PLIMSOLL_DATA
 export PLIMSOLL_DATA := $(abspath $(PLIMSOLL_DATA))
 endif
 
+comma := ,
+# Lest these replace what .cargo/config.toml says.
+ifdef CFLAGS
+export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecstack
+endif
+
 .PHONY: build demo install uninstall test test-rust test-header test-readme test-c test-cpp test-isa test-examples \
         test-install test-python test-wheel test-paper test-valgrind wheel bench bench-instructions theory paper lint \
         header clean

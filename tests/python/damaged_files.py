@@ -167,6 +167,7 @@ def test_archives_without_arrays_are_refused():
     with check.folder() as folder:
         path = f"{folder}/graph.npz"
         good = {f"{key}.npy": npy(a) for key, a in small().items()}
+        nested = b"{'descr': " + b"(" * 60000 + b", 'fortran_order': False, 'shape': (5, 2)}\n"
         for what, members in (
             ("an empty archive", {}),
             ("a text", {"README.txt": b"hello"}),
@@ -176,6 +177,8 @@ def test_archives_without_arrays_are_refused():
             ("nothing for an array", good | {"edges.npy": b""}),
             ("a header for an array", good | {"edges.npy": good["edges.npy"][:128]}),
             ("half a header for an array", good | {"edges.npy": good["edges.npy"][:40]}),
+            ("a header that would take a deep stack to read", good | {
+                "edges.npy": b"\x93NUMPY\x02\x00" + struct.pack("<I", len(nested)) + nested}),
             ("an array and more", good | {"edges.npy": good["edges.npy"] + b"\0" * 8}),
             ("an array of version 9", good | {"edges.npy": good["edges.npy"][:6] + b"\x09" + good["edges.npy"][7:]}),
             ("an array of objects", good | {"labels.npy": npy(np.array([None] * 7, object))}),
