@@ -186,13 +186,9 @@ impl Archive {
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(e) => return Err(zip_error(e)),
         };
-        // The header says its own length, up to 4 GiB; a real one has a few hundred bytes.
-        let mut start = Vec::new();
         let bad = |e: std::io::Error| Error::BadFormat(format!("{name}: {e}"));
-        entry.by_ref().take(12).read_to_end(&mut start).map_err(bad)?;
-        if start.len() < 12 || (start[6] > 1 && (start[10] > 1 || start[11] > 0)) {
-            return Err(Error::BadFormat(format!("{name}: not an array of NumPy's")));
-        }
+        let start = header(&mut entry).map_err(bad)?;
+        let start = start.ok_or_else(|| Error::BadFormat(format!("{name}: not an array of NumPy's")))?;
         let mut reader = std::io::Cursor::new(start).chain(BufReader::new(entry));
         let npy = NpyFile::new(&mut reader as &mut dyn Read).map_err(bad)?;
         let layout = layout_of(name, &npy, dimensions)?;
@@ -203,6 +199,34 @@ impl Archive {
             _ => Err(Error::BadFormat(format!("{name} has more values than its shape says"))),
         }
     }
+}
+
+/// The bytes of an array's header, if they can be one. It says its own length, up to 4 GiB, and is a Python literal, whose
+/// nesting the parser below pays for dearly; a real one is as long as NumPy allows at most, and nests twice.
+fn header(entry: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
+    const LONGEST: usize = 10_000;
+    const DEEPEST: usize = 8;
+    let mut bytes = Vec::new();
+    entry.take(12).read_to_end(&mut bytes)?;
+    let Some(&[_, _, _, _, _, _, version, _, a, b, c, d]) = bytes.first_chunk::<12>() else { return Ok(None) };
+    let (begin, length) = match version {
+        1 => (10, usize::from(u16::from_le_bytes([a, b]))),
+        _ => (12, u32::from_le_bytes([a, b, c, d]) as usize),
+    };
+    if length > LONGEST {
+        return Ok(None);
+    }
+    entry.take((begin + length).saturating_sub(12) as u64).read_to_end(&mut bytes)?;
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in &bytes[begin.min(bytes.len())..] {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    Ok((deepest <= DEEPEST).then_some(bytes))
 }
 
 /// A number of whatever type NumPy stored.

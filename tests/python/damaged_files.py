@@ -168,6 +168,7 @@ def test_archives_without_arrays_are_refused():
         path = f"{folder}/graph.npz"
         good = {f"{key}.npy": npy(a) for key, a in small().items()}
         nested = b"{'descr': " + b"(" * 60000 + b", 'fortran_order': False, 'shape': (5, 2)}\n"
+        deep = b"{'descr': '<i4', 'fortran_order': False, 'shape': " + b"[" * 1000 + b"]" * 1000 + b"}\n"
         for what, members in (
             ("an empty archive", {}),
             ("a text", {"README.txt": b"hello"}),
@@ -179,6 +180,8 @@ def test_archives_without_arrays_are_refused():
             ("half a header for an array", good | {"edges.npy": good["edges.npy"][:40]}),
             ("a header that would take a deep stack to read", good | {
                 "edges.npy": b"\x93NUMPY\x02\x00" + struct.pack("<I", len(nested)) + nested}),
+            ("a header that would take long to read", good | {
+                "edges.npy": b"\x93NUMPY\x01\x00" + struct.pack("<H", len(deep)) + deep}),
             ("an array and more", good | {"edges.npy": good["edges.npy"] + b"\0" * 8}),
             ("an array of version 9", good | {"edges.npy": good["edges.npy"][:6] + b"\x09" + good["edges.npy"][7:]}),
             ("an array of objects", good | {"labels.npy": npy(np.array([None] * 7, object))}),
