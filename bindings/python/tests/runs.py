@@ -89,6 +89,10 @@ def test_what_a_callback_raises_comes_out_as_it_is():
     assert pl.train(*parts(), epochs=2).num_epochs == 2, "and nothing is left behind"
 
 
+# A job in a shell's background begins with SIGINT ignored, and Python then leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def interrupt_after(seconds):
     threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
