@@ -15,8 +15,7 @@ import experiments as ex  # noqa: E402
 # Stands for the page's colour until the SVG is written.
 INK = "#010203"
 FAINT = "#80808055"
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
-    "#7f7f7f", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+ORANGE, SKY, GREEN, BLUE, RED, PURPLE = "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7"
 COLORS = {400: SKY, 800: BLUE, 1600: GREEN, 3200: PURPLE, "unbiased": INK, "adam": RED}
 DASHES = {400: "-", 800: "-", 1600: "-", 3200: "-", "unbiased": "--", "adam": ":"}
 

@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
 
     argument_count = argc;
     arguments = argv;
-    if (argc < 3 || strstr("train tail save", argv[1]) == NULL) {
+    if (argc < 3 || (strcmp(argv[1], "train") && strcmp(argv[1], "tail") && strcmp(argv[1], "save"))) {
         fprintf(stderr, "usage: %s train|tail|save data=FILE name=value ...\n", argv[0]);
         return 2;
     }

@@ -13,6 +13,7 @@ import numpy as np
 
 import experiments as ex
 import figures
+import program
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -170,12 +171,9 @@ def facts(options, plan):
 
 def bounds_table(options):
     """Runs the example that holds the bounds against measured errors."""
-    program, file = options.out / "jobs" / "bounds_hold", options.out / "jobs" / "bounds.csv"
-    library = options.library.resolve()
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c99", "-O2", f"-I{ROOT / 'include'}",
-                    ROOT / "examples" / "c" / "bounds_hold.c", "-o", program, f"-L{library}", "-lplimsoll", "-lm",
-                    f"-Wl,-rpath,{library}"], check=True)
-    subprocess.run([program, file], check=True, stdout=subprocess.DEVNULL)
+    file = options.out / "jobs" / "bounds.csv"
+    bounds_hold = program.build(ROOT / "examples" / "c" / "bounds_hold.c", options)
+    subprocess.run([bounds_hold, file], check=True, stdout=subprocess.DEVNULL)
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 

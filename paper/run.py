@@ -19,6 +19,7 @@ import bar
 import experiments
 import fetch
 import page
+import program
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -61,21 +62,11 @@ def find_data(options):
     return files
 
 
-def compile_job(options):
-    program = options.out / "jobs" / "job"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    library = options.library.resolve()
-    command = [os.environ.get("CC", "cc"), "-std=c99", "-O2", f"-I{ROOT / 'include'}", HERE / "job.c", "-o", program,
-               f"-L{library}", "-lplimsoll", "-lm", f"-Wl,-rpath,{library}"]
-    subprocess.run(command, check=True)
-    return program
-
-
 class Runner:
     """Runs jobs, or takes what an earlier run kept of them."""
 
     def __init__(self, options):
-        self.out, self.program = options.out / "jobs", compile_job(options)
+        self.out, self.program = options.out / "jobs", program.build(HERE / "job.c", options)
         self.library = hashlib.sha256((options.library / "libplimsoll.so").read_bytes()).hexdigest()
 
     def file_of(self, job):

@@ -35,6 +35,13 @@ pub(crate) fn check_count(t: usize) -> Result<()> {
     }
 }
 
+pub(crate) fn check_epsilon(epsilon: f64) -> Result<()> {
+    match epsilon > 0.0 && epsilon <= 1.0 {
+        true => Ok(()),
+        false => Err(Error::InvalidArgument(format!("epsilon = {epsilon}: 0 < epsilon <= 1 does not hold"))),
+    }
+}
+
 /// Wilson's 95 % interval of a probability of which `misses` of `draws` trials are known.
 pub fn wilson(misses: usize, draws: usize) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;

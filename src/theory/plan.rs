@@ -1,7 +1,7 @@
 //! How few draws suffice, and whether they pay: the Plimsoll line of a model on a graph.
 
 use super::tail::{Options, Prober, Report, fit};
-use super::{check_count, check_positive, size, wilson};
+use super::{check_count, check_epsilon, check_positive, size, wilson};
 use crate::error::{Error, Result, try_copied};
 use crate::estimator::Estimator;
 use crate::graph::{Graph, Split};
@@ -97,9 +97,7 @@ pub fn plan(
 ) -> Result<Plan> {
     check_positive("delta", goal.delta)?;
     check_count(goal.steps)?;
-    if !(goal.epsilon > 0.0 && goal.epsilon <= 1.0) {
-        return Err(Error::InvalidArgument(format!("epsilon = {}: 0 < epsilon <= 1 does not hold", goal.epsilon)));
-    }
+    check_epsilon(goal.epsilon)?;
     if estimator.size().is_none() && !estimator.is_unbiased() {
         return Err(Error::Unsupported("the estimator draws nothing, so that there is no size to choose".to_string()));
     }

@@ -1,6 +1,6 @@
 //! Sample sizes from a tail C·exp(-τN): the chance that one of T gradients is wrong by δ is at most T·C·exp(-τ(δ)N).
 
-use super::{check_count, check_positive};
+use super::{check_count, check_epsilon, check_positive};
 use crate::error::{Error, Result};
 
 /// The least N ≥ 1 with T·C·exp(-τN) ≤ ε.
@@ -83,13 +83,6 @@ fn log_odds(c: f64, t: usize) -> Result<f64> {
 /// T·C·exp(-τN).
 fn chance(log_odds: f64, tau: f64, n: f64) -> f64 {
     (log_odds - tau * n).exp()
-}
-
-fn check_epsilon(epsilon: f64) -> Result<()> {
-    match epsilon > 0.0 && epsilon <= 1.0 {
-        true => Ok(()),
-        false => Err(Error::InvalidArgument(format!("epsilon = {epsilon}: 0 < epsilon <= 1 does not hold"))),
-    }
 }
 
 fn check_size(sample_size: usize) -> Result<()> {
