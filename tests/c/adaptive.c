@@ -242,7 +242,62 @@ static void settings_must_be_in_their_ranges(void) {
   training_free(&s);
 }
 
+/* The estimate is of few replicates; what counts is the true error of the size that it chooses, which plim_tail_new()
+   measures against the exact gradient, before the step is made. */
+static void the_true_error_of_the_chosen_sizes_is_under_delta(void) {
+  const size_t widths[] = {2, 3}, start[] = {50};
+  const double delta = 0.4;
+  plim_graph *graph = NULL;
+  plim_model *model = NULL;
+  plim_estimator *estimator = NULL;
+  plim_optimizer *optimizer = NULL;
+  plim_train_options *options = NULL;
+  plim_probe_options *probe = NULL;
+  size_t above = 0, first = 0;
+  double mean = 0.0;
+  CHECK_OK(plim_graph_from_mixture(300, 1, &graph));
+  CHECK_OK(plim_model_gcn(widths, 2, 1, &model));
+  CHECK_OK(plim_model_set_regularization(model, 0.1));
+  CHECK_OK(plim_estimator_consistent(start, 1, &estimator));
+  CHECK_OK(plim_optimizer_sgd(0.5, &optimizer));
+  CHECK_OK(plim_train_options_new(&options));
+  CHECK_OK(plim_train_options_set_epochs(options, 1));
+  CHECK_OK(plim_train_options_set_batch_size(options, 100000));
+  CHECK_OK(plim_train_options_set_evaluate_every(options, 0));
+  CHECK_OK(plim_train_options_set_adaptive(options, delta, 1, 10, 100000));
+  CHECK_OK(plim_probe_options_new(&probe));
+  CHECK_OK(plim_probe_options_set_draws(probe, 60));
+  for (int step = 0; step < 20; step++) {
+    plim_model *before = NULL;
+    plim_history *history = NULL;
+    plim_tail *tail = NULL;
+    double drawn = 0.0, error = 0.0;
+    CHECK_OK(plim_model_clone(model, &before));
+    CHECK_OK(plim_train(model, graph, estimator, optimizer, options, &history));
+    CHECK_OK(plim_history_copy(history, PLIM_HISTORY_SAMPLE_SIZE, &drawn, 1));
+    size_t size = (size_t)drawn;
+    CHECK_OK(plim_tail_new(estimator, before, graph, &size, 1, NULL, 0, probe, &tail));
+    CHECK_OK(plim_tail_copy(tail, PLIM_TAIL_ERROR, &error, 1));
+    first = step == 0 ? size : first;
+    above += error > delta;
+    mean += error / 20;
+    CHECK(step < 19 || size > 2 * first); /* the gradient shrank, and the size grew with it */
+    plim_tail_free(tail);
+    plim_history_free(history);
+    plim_model_free(before);
+  }
+  CHECK(mean < delta && mean > delta / 4); /* under it, and not by drawing everything */
+  CHECK(above <= 4);
+  plim_probe_options_free(probe);
+  plim_train_options_free(options);
+  plim_optimizer_free(optimizer);
+  plim_estimator_free(estimator);
+  plim_model_free(model);
+  plim_graph_free(graph);
+}
+
 int main(void) {
+  RUN(the_true_error_of_the_chosen_sizes_is_under_delta);
   RUN(sizes_stay_between_their_bounds_and_the_error_under_delta);
   RUN(an_error_above_delta_is_met_by_the_largest_size);
   RUN(sizes_grow_as_the_gradient_shrinks);
