@@ -334,6 +334,13 @@ typedef struct plim_train_options plim_train_options;
 typedef int32_t plim_status;
 
 /**
+ * Tells the caller that arrays it has lent are no longer needed.
+ *
+ * @param user_data  what was handed over with the arrays.
+ */
+typedef void (*plim_release_fn)(void *user_data);
+
+/**
  * A caller's own problem: fills `gradient` at `w`.
  *
  * Called on the thread of plim_optimizer_minimize(), with step = 1, 2, …; both arrays have `dim` elements, are valid
@@ -564,18 +571,75 @@ plim_status plim_graph_from_csr(size_t num_nodes,
 plim_status plim_graph_from_mixture(size_t nodes_per_class, uint64_t seed, plim_graph **out);
 
 /**
- * Reads a graph from an .npz file, as NumPy's savez writes it or plim_graph_save() does.
+ * Borrows a matrix in compressed sparse rows: a graph without a copy.
  *
- * Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
+ * The matrix is taken as it is, so the normalisation is PLIM_NORMALIZATION_NONE: Â is the caller's matrix. Choosing another
+ * one makes the graph's own copy. All entries are looked at once, in this call.
+ *
+ * The arrays must stay where they are, unchanged, until `release` is called: once, after plim_graph_free() or when the graph
+ * no longer needs them, by the thread whose call was the last to use them. It may call functions of this library, though
+ * not with this graph. If this function fails, the arrays stay the caller's and `release` is never called.
+ *
+ * @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
+ * @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
+ * @param indices    `indptr[num_nodes]` column ids, ascending in each row; may be NULL if there are none.
+ * @param values     as many finite weights >= 0, or NULL for all ones, which then take memory of the library's.
+ * @param release    called when the arrays are no longer needed; may be NULL.
+ * @param user_data  handed to `release`.
+ * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT (an entry is out of its
+ *         range, or a row is not sorted: plim_graph_from_csr() sorts its copy).
+ */
+plim_status plim_graph_view_csr(size_t num_nodes,
+                                const int64_t *indptr,
+                                const int32_t *indices,
+                                const float *values,
+                                plim_release_fn release,
+                                void *user_data,
+                                plim_graph **out);
+
+/**
+ * Reads undirected edges from a text file: CSV, TSV or columns of blanks, one edge a line.
+ *
+ * A line has a source, a target and perhaps a weight, separated by commas, semicolons, tabs or blanks; all lines alike. Ids
+ * count from 0. A first line without numbers is a header and is skipped, as are blank lines and those that begin with # or
+ * %. Repeated edges merge and self-loops count as in plim_graph_from_edges().
+ *
+ * @param path       a file name.
+ * @param num_nodes  number of nodes; 0 for one more than the largest id in the file.
+ * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path, too many nodes), PLIM_ERROR_IO (it
+ *         cannot be read), PLIM_ERROR_BAD_FORMAT (plim_last_error() names line and column) or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_graph_from_edge_list(const char *path,
+                                      size_t num_nodes,
+                                      plim_graph **out);
+
+/**
+ * Reads a graph from an .npz file or a Matrix Market file, or opens a store; which it is shows in its content.
+ *
+ * An .npz file is what NumPy's savez writes or plim_graph_save() does. Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
  * weighted, or `adj_indptr`, `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
  * `features_indices`, `features_data`; `labels` [n], -1 for none; `train`, `val`, `test`; `normalization`. All but
  * the nodes and edges may be missing; other keys are ignored.
  *
- * @param path  a file name.
+ * A Matrix Market file holds the matrix in coordinates, of type real, integer or pattern. A symmetric one is undirected
+ * edges, as for plim_graph_from_edges(); a general one is A by rows, as for plim_graph_from_csr().
+ *
+ * A store is a directory that plim_graph_save_store() or NumPy made. Its arrays are mapped into memory, not read: a graph may
+ * be larger than memory, and sampled gradients touch only what they draw. Nothing may write to its files as long as the graph
+ * lives; a file that is cut short meanwhile ends the process with SIGBUS. Offsets, ids and weights are checked once, here;
+ * dense features are not, and one that is not finite shows as PLIM_ERROR_DIVERGED when it is used. The bound of
+ * plim_graph_set_cache() is 0 at first.
+ *
+ * @param path  a file name, or that of a store's directory.
  * @param out   receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
- *         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+ *         read), PLIM_ERROR_BAD_FORMAT (it is none of these, or is damaged), PLIM_ERROR_UNSUPPORTED (a newer store, a Matrix
+ *         Market file of another kind) or PLIM_ERROR_OUT_OF_MEMORY.
  */
 plim_status plim_graph_load(const char *path,
                             plim_graph **out);
@@ -595,6 +659,22 @@ plim_status plim_graph_load(const char *path,
 plim_status plim_graph_save(const plim_graph *graph, const char *path);
 
 /**
+ * Writes the graph as a store: a directory of .npy files and a meta.json that plim_graph_load() maps into memory.
+ *
+ * indptr.npy, indices.npy and values.npy hold Â, which is ready for use as it is; features.npy [n, d] (or
+ * features_indptr.npy, features_indices.npy, features_data.npy), labels.npy, train.npy, val.npy and test.npy are as in an
+ * .npz file. numpy.load(mmap_mode="r") reads each. The directory appears whole or not at all.
+ *
+ * @param graph      the graph.
+ * @param directory  a name that is not taken yet, or that of an empty directory.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty name), PLIM_ERROR_IO (it cannot be written,
+ *         or is there and not empty), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_graph_save_store(const plim_graph *graph,
+                                  const char *directory);
+
+/**
  * Bounds the memory for ÂX, the aggregated features that an exact input layer reads.
  *
  * ÂX is computed once, when a gradient or a whole-graph prediction first needs it, and dropped when features or
@@ -602,7 +682,7 @@ plim_status plim_graph_save(const plim_graph *graph, const char *path);
  * results have the same bits.
  *
  * @param graph      the graph.
- * @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB.
+ * @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB, and 0 for a store.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
@@ -626,6 +706,29 @@ void plim_graph_free(plim_graph *graph);
  *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
  */
 plim_status plim_graph_set_features(plim_graph *graph, size_t num_features, const float *row_major);
+
+/**
+ * Borrows dense features, replacing any the graph had: no copy is made.
+ *
+ * All values are looked at once, in this call. The array must stay where it is, unchanged, until `release` is called: once,
+ * when the graph has got other features or is freed, by the thread whose call was the last to use it. It may call functions
+ * of this library, though not with this graph. If this function fails, the array stays the caller's and `release` is never
+ * called. plim_graph_normalize_features() makes the graph's own copy.
+ *
+ * @param graph         the graph.
+ * @param num_features  columns, 1 .. INT32_MAX.
+ * @param row_major     `num_nodes × num_features` finite values, row after row.
+ * @param release       called when the array is no longer needed; may be NULL.
+ * @param user_data     handed to `release`.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+ *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ */
+plim_status plim_graph_view_features(plim_graph *graph,
+                                     size_t num_features,
+                                     const float *row_major,
+                                     plim_release_fn release,
+                                     void *user_data);
 
 /**
  * Copies features in compressed sparse rows, replacing any the graph had. Repeated entries add up.

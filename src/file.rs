@@ -32,6 +32,13 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether a file begins with these bytes.
+pub fn starts_with(path: &Path, bytes: &[u8]) -> Result<bool> {
+    let mut start = Vec::new();
+    open(path)?.take(bytes.len() as u64).read_to_end(&mut start).map_err(|e| io_error(path, &e))?;
+    Ok(start == bytes)
+}
+
 /// Writes a file in full under another name, flushes it to the disk and only then gives it its name, so that
 /// whatever happens there is either the old file or the new one.
 pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
@@ -50,11 +57,38 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -
         let _ = fs::remove_file(&temporary);
         return result;
     }
-    // The name itself lives in the folder; some file systems cannot flush a folder, and then there is nothing to do.
-    if let Ok(folder) = File::open(folder_of(path)) {
+    flush_folder(folder_of(path)); // the name itself lives there
+    Ok(())
+}
+
+/// Makes a folder and what `write` puts into it under another name, and only then gives it its name. A folder of that
+/// name must be empty.
+pub fn write_folder_atomically(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => return Err(Error::Io(format!("{}: is there already and not empty", path.display()))),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io_error(path, &e)),
+        _ => {}
+    }
+    let temporary = temporary_name(path);
+    let result = (|| {
+        fs::create_dir(&temporary).map_err(|e| io_error(path, &e))?;
+        write(&temporary)?;
+        flush_folder(&temporary);
+        fs::rename(&temporary, path).map_err(|e| io_error(path, &e))
+    })();
+    if result.is_err() {
+        let _ = fs::remove_dir_all(&temporary);
+        return result;
+    }
+    flush_folder(folder_of(path));
+    Ok(())
+}
+
+/// Flushes the names in a folder; some file systems cannot, and then there is nothing to do.
+fn flush_folder(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
-    Ok(())
 }
 
 fn folder_of(path: &Path) -> &Path {

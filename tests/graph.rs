@@ -240,7 +240,7 @@ fn row_sums_of_normalised_features_are_one_and_zero_rows_stay() {
     graph.set_features(2, &[1.0, 3.0, 0.0, 0.0, 2.0, -2.0]).unwrap();
     graph.normalize_features().unwrap();
     let Matrix::Dense { data, .. } = graph.features().unwrap() else { panic!("features became sparse") };
-    assert_eq!(data, &[0.25, 0.75, 0.0, 0.0, 2.0, -2.0]);
+    assert_eq!(**data, [0.25, 0.75, 0.0, 0.0, 2.0, -2.0]);
 }
 
 #[test]

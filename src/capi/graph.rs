@@ -6,7 +6,7 @@ use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Normalization, Split, check_indptr};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 /// An attributed graph: adjacency, features, labels and splits. Release it with plim_graph_free().
 pub struct plim_graph {
@@ -26,6 +26,11 @@ pub const PLIM_NORMALIZATION_SYMMETRIC: i32 = 0;
 pub const PLIM_NORMALIZATION_ROW: i32 = 1;
 /// Â = A exactly as it is; no I is added.
 pub const PLIM_NORMALIZATION_NONE: i32 = 2;
+
+/// Tells the caller that arrays it has lent are no longer needed.
+///
+/// @param user_data  what was handed over with the arrays.
+pub type plim_release_fn = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
 /// What the getters tell of a graph.
 #[derive(Clone, Copy, Default)]
@@ -59,6 +64,12 @@ impl Opaque for plim_graph {
 /// Entries of an `indptr` for `rows` rows, or why there cannot be that many.
 fn indptr_len(rows: usize) -> Result<usize> {
     rows.checked_add(1).ok_or_else(|| Error::InvalidArgument(format!("num_nodes = {rows} is too large")))
+}
+
+/// Entries of dense features, or why there cannot be that many.
+fn features_len(graph: &Graph, num_features: usize) -> Result<usize> {
+    let count = graph.num_nodes().checked_mul(num_features);
+    count.ok_or_else(|| Error::InvalidArgument(format!("num_features = {num_features} is too large")))
 }
 
 /// Copies an undirected edge list into a new graph.
@@ -159,18 +170,104 @@ pub unsafe extern "C" fn plim_graph_from_mixture(
     })
 }
 
-/// Reads a graph from an .npz file, as NumPy's savez writes it or plim_graph_save() does.
+/// Borrows a matrix in compressed sparse rows: a graph without a copy.
 ///
-/// Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
+/// The matrix is taken as it is, so the normalisation is PLIM_NORMALIZATION_NONE: Â is the caller's matrix. Choosing another
+/// one makes the graph's own copy. All entries are looked at once, in this call.
+///
+/// The arrays must stay where they are, unchanged, until `release` is called: once, after plim_graph_free() or when the graph
+/// no longer needs them, by the thread whose call was the last to use them. It may call functions of this library, though
+/// not with this graph. If this function fails, the arrays stay the caller's and `release` is never called.
+///
+/// @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
+/// @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
+/// @param indices    `indptr[num_nodes]` column ids, ascending in each row; may be NULL if there are none.
+/// @param values     as many finite weights >= 0, or NULL for all ones, which then take memory of the library's.
+/// @param release    called when the arrays are no longer needed; may be NULL.
+/// @param user_data  handed to `release`.
+/// @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT (an entry is out of its
+///         range, or a row is not sorted: plim_graph_from_csr() sorts its copy).
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_graph_view_csr(
+    num_nodes: usize,
+    indptr: *const i64,
+    indices: *const i32,
+    values: *const f32,
+    release: plim_release_fn,
+    user_data: *mut c_void,
+    out: *mut *mut plim_graph,
+) -> plim_status {
+    guard(|| {
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::out("out", out) }?;
+        Graph::check_num_nodes(num_nodes)?;
+        let lease = ptr::Lease::new(release, user_data);
+        // SAFETY: the caller promises `num_nodes + 1` offsets, unchanged until the release.
+        let indptr = unsafe { lease.array("indptr", indptr, indptr_len(num_nodes)?) }?;
+        let entries = check_indptr(&indptr, "indptr")?;
+        // SAFETY: the caller promises `indptr[num_nodes]` elements behind each pointer, unchanged until the release.
+        let indices = unsafe { lease.array("indices", indices, entries) }?;
+        // SAFETY: as above.
+        let values = unsafe { lease.optional_array("values", values, entries) }?;
+        out.give(Graph::view_csr(indptr, indices, values)?)?;
+        lease.begin();
+        Ok(())
+    })
+}
+
+/// Reads undirected edges from a text file: CSV, TSV or columns of blanks, one edge a line.
+///
+/// A line has a source, a target and perhaps a weight, separated by commas, semicolons, tabs or blanks; all lines alike. Ids
+/// count from 0. A first line without numbers is a header and is skipped, as are blank lines and those that begin with # or
+/// %. Repeated edges merge and self-loops count as in plim_graph_from_edges().
+///
+/// @param path       a file name.
+/// @param num_nodes  number of nodes; 0 for one more than the largest id in the file.
+/// @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path, too many nodes), PLIM_ERROR_IO (it
+///         cannot be read), PLIM_ERROR_BAD_FORMAT (plim_last_error() names line and column) or PLIM_ERROR_OUT_OF_MEMORY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_graph_from_edge_list(
+    path: *const c_char,
+    num_nodes: usize,
+    out: *mut *mut plim_graph,
+) -> plim_status {
+    guard(|| {
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::out("out", out) }?;
+        // SAFETY: the caller promises `path` is NULL or a string.
+        let path = unsafe { ptr::path("path", path) }?;
+        out.give(Graph::from_edge_list(path, num_nodes)?)
+    })
+}
+
+/// Reads a graph from an .npz file or a Matrix Market file, or opens a store; which it is shows in its content.
+///
+/// An .npz file is what NumPy's savez writes or plim_graph_save() does. Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
 /// weighted, or `adj_indptr`, `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
 /// `features_indices`, `features_data`; `labels` [n], -1 for none; `train`, `val`, `test`; `normalization`. All but
 /// the nodes and edges may be missing; other keys are ignored.
 ///
-/// @param path  a file name.
+/// A Matrix Market file holds the matrix in coordinates, of type real, integer or pattern. A symmetric one is undirected
+/// edges, as for plim_graph_from_edges(); a general one is A by rows, as for plim_graph_from_csr().
+///
+/// A store is a directory that plim_graph_save_store() or NumPy made. Its arrays are mapped into memory, not read: a graph may
+/// be larger than memory, and sampled gradients touch only what they draw. Nothing may write to its files as long as the graph
+/// lives; a file that is cut short meanwhile ends the process with SIGBUS. Offsets, ids and weights are checked once, here;
+/// dense features are not, and one that is not finite shows as PLIM_ERROR_DIVERGED when it is used. The bound of
+/// plim_graph_set_cache() is 0 at first.
+///
+/// @param path  a file name, or that of a store's directory.
 /// @param out   receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
-///         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+///         read), PLIM_ERROR_BAD_FORMAT (it is none of these, or is damaged), PLIM_ERROR_UNSUPPORTED (a newer store, a Matrix
+///         Market file of another kind) or PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_load(path: *const c_char, out: *mut *mut plim_graph) -> plim_status {
@@ -204,6 +301,28 @@ pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const 
     })
 }
 
+/// Writes the graph as a store: a directory of .npy files and a meta.json that plim_graph_load() maps into memory.
+///
+/// indptr.npy, indices.npy and values.npy hold Â, which is ready for use as it is; features.npy [n, d] (or
+/// features_indptr.npy, features_indices.npy, features_data.npy), labels.npy, train.npy, val.npy and test.npy are as in an
+/// .npz file. numpy.load(mmap_mode="r") reads each. The directory appears whole or not at all.
+///
+/// @param graph      the graph.
+/// @param directory  a name that is not taken yet, or that of an empty directory.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty name), PLIM_ERROR_IO (it cannot be written,
+///         or is there and not empty), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directory: *const c_char) -> plim_status {
+    guard(|| {
+        let graph = ptr::handle("graph", graph)?;
+        // SAFETY: the caller promises `directory` is NULL or a string.
+        let directory = unsafe { ptr::path("directory", directory) }?;
+        graph.read()?.save_store(directory)
+    })
+}
+
 /// Bounds the memory for ÂX, the aggregated features that an exact input layer reads.
 ///
 /// ÂX is computed once, when a gradient or a whole-graph prediction first needs it, and dropped when features or
@@ -211,7 +330,7 @@ pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const 
 /// results have the same bits.
 ///
 /// @param graph      the graph.
-/// @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB.
+/// @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB, and 0 for a store.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -252,12 +371,47 @@ pub unsafe extern "C" fn plim_graph_set_features(
     guard(|| {
         let graph = ptr::handle("graph", graph)?;
         let mut graph = graph.write()?;
-        let count = graph.num_nodes().checked_mul(num_features);
-        let count =
-            count.ok_or_else(|| Error::InvalidArgument(format!("num_features = {num_features} is too large")))?;
+        let count = features_len(&graph, num_features)?;
         // SAFETY: the caller promises `num_nodes × num_features` readable values.
         let row_major = unsafe { ptr::slice("row_major", row_major, count) }?;
         graph.set_features(num_features, row_major)
+    })
+}
+
+/// Borrows dense features, replacing any the graph had: no copy is made.
+///
+/// All values are looked at once, in this call. The array must stay where it is, unchanged, until `release` is called: once,
+/// when the graph has got other features or is freed, by the thread whose call was the last to use it. It may call functions
+/// of this library, though not with this graph. If this function fails, the array stays the caller's and `release` is never
+/// called. plim_graph_normalize_features() makes the graph's own copy.
+///
+/// @param graph         the graph.
+/// @param num_features  columns, 1 .. INT32_MAX.
+/// @param row_major     `num_nodes × num_features` finite values, row after row.
+/// @param release       called when the array is no longer needed; may be NULL.
+/// @param user_data     handed to `release`.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
+///         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_graph_view_features(
+    graph: *mut plim_graph,
+    num_features: usize,
+    row_major: *const f32,
+    release: plim_release_fn,
+    user_data: *mut c_void,
+) -> plim_status {
+    guard(|| {
+        let graph = ptr::handle("graph", graph)?;
+        let mut graph = graph.write()?;
+        let lease = ptr::Lease::new(release, user_data);
+        let count = features_len(&graph, num_features)?;
+        // SAFETY: the caller promises `num_nodes × num_features` values, unchanged until the release.
+        let row_major = unsafe { lease.array("row_major", row_major, count) }?;
+        graph.view_features(num_features, row_major)?;
+        lease.begin();
+        Ok(())
     })
 }
 

@@ -2,10 +2,12 @@
 
 use super::handle::{self, Object, Shared};
 use crate::error::{Error, Result};
-use std::ffi::{CStr, OsStr, c_char};
+use crate::kernel::{Array, Number};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A C type that stands for handles to an object.
 pub trait Opaque: Sized {
@@ -83,6 +85,73 @@ pub unsafe fn list_or_all<'a, T>(name: &str, pointer: *const T, len: usize) -> R
     }
     // SAFETY: the caller's promise is passed on.
     unsafe { slice(name, pointer, len) }.map(Some)
+}
+
+/// Arrays that the caller lends until it is told to take them back.
+///
+/// Until [`Lease::begin`] nothing is promised: a call that fails on its way leaves the arrays the caller's, and tells nothing.
+pub struct Lease(Arc<Lender>);
+
+struct Lender {
+    release: Option<unsafe extern "C" fn(*mut c_void)>,
+    user_data: *mut c_void,
+    begun: AtomicBool,
+}
+
+// SAFETY: the interface says that the release may come from any thread, and it comes once.
+unsafe impl Send for Lender {}
+// SAFETY: nothing but the drop uses what it holds.
+unsafe impl Sync for Lender {}
+
+impl Drop for Lender {
+    fn drop(&mut self) {
+        if let (Some(release), true) = (self.release, *self.begun.get_mut()) {
+            // SAFETY: the caller's own function with the caller's own argument.
+            unsafe { release(self.user_data) }
+        }
+    }
+}
+
+impl Lease {
+    /// For arrays that `release` takes back.
+    pub fn new(release: Option<unsafe extern "C" fn(*mut c_void)>, user_data: *mut c_void) -> Self {
+        Lease(Arc::new(Lender { release, user_data, begun: AtomicBool::new(false) }))
+    }
+
+    /// From here on the arrays are lent; the release comes when the last of them is dropped.
+    pub fn begin(self) {
+        self.0.begun.store(true, Ordering::Release);
+    }
+
+    /// An array of `len` elements; NULL goes with 0.
+    ///
+    /// # Safety
+    /// A non-NULL `pointer` must be readable for `len` elements, which nobody changes, until the release.
+    pub unsafe fn array<T: Number>(&self, name: &str, pointer: *const T, len: usize) -> Result<Array<T>> {
+        if len == 0 {
+            return Ok(Array::default());
+        }
+        check(name, pointer, len)?;
+        // SAFETY: not NULL, aligned, of a possible size, readable and unchanged by the caller's promise.
+        Ok(unsafe { Array::lent(pointer, len, Arc::clone(&self.0) as _) })
+    }
+
+    /// An array of `len` elements, or `None` for NULL.
+    ///
+    /// # Safety
+    /// As for [`Lease::array`].
+    pub unsafe fn optional_array<T: Number>(
+        &self,
+        name: &str,
+        pointer: *const T,
+        len: usize,
+    ) -> Result<Option<Array<T>>> {
+        if pointer.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.array(name, pointer, len) }.map(Some)
+    }
 }
 
 /// A path from a C string.

@@ -3,7 +3,7 @@
 
 use super::csr::{self, Csr};
 use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
-use crate::kernel::Sparse;
+use crate::kernel::{Array, Sparse};
 
 /// How A becomes Â.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ pub struct Adjacency {
     /// Â.
     operator: Csr,
     /// A's values, entry for entry beside the pattern (0 on a diagonal entry that A lacks); `None`: all ones.
-    weights: Option<Vec<f32>>,
+    weights: Option<Array<f32>>,
     /// Nodes whose diagonal entry belongs to A itself, ascending.
     loops: Vec<i32>,
 }
@@ -102,19 +102,90 @@ impl Adjacency {
         mut weights: Option<Vec<f32>>,
     ) -> Result<Self> {
         csr::canonicalize(&mut indptr, &mut indices, weights.as_mut(), "weights")?;
-        let operator = Csr { indptr, indices, values: Vec::new() };
-        let mut adjacency =
-            Adjacency { origin, normalization: Normalization::None, operator, weights, loops: Vec::new() };
-        let is_loop = |v: usize| adjacency.row(v).contains(&(v as i32));
-        let count = (0..adjacency.num_nodes()).filter(|&v| is_loop(v)).count();
-        let mut loops = try_with_capacity(count)?;
-        loops.extend((0..adjacency.num_nodes()).filter(|&v| is_loop(v)).map(|v| v as i32));
-        adjacency.loops = loops;
-        adjacency.add_diagonal()?;
-        adjacency.operator.values = try_filled(adjacency.operator.indices.len(), 0f32)?;
-        adjacency.normalization = Normalization::Symmetric;
-        adjacency.fill_values()?;
+        let loops = loops_of(&indptr, &indices)?;
+        let operator = Csr { indptr: indptr.into(), indices: indices.into(), values: Array::default() };
+        let weights = weights.map(Array::from);
+        let mut adjacency = Adjacency { origin, normalization: Normalization::None, operator, weights, loops };
+        adjacency.set_normalization(Normalization::Symmetric)?;
         Ok(adjacency)
+    }
+
+    /// Takes A as it is, Â being the same. Every entry is checked; rows must be sorted. `indptr` must have passed
+    /// [`csr::check_indptr`]; `names` are the arguments to blame for indices and values.
+    pub fn stored(
+        origin: Origin,
+        indptr: Array<i64>,
+        indices: Array<i32>,
+        values: Option<Array<f32>>,
+        names: [&str; 2],
+    ) -> Result<Self> {
+        check_num_nodes(indptr.len() - 1)?;
+        csr::check_rows(indptr.len() - 1, &indptr, &indices, names[0])?;
+        check_weights(values.as_deref(), names[1])?;
+        let loops = loops_of(&indptr, &indices)?;
+        let (values, weights) = match values {
+            Some(values) => (values.try_clone()?, Some(values)),
+            None => (try_filled(indices.len(), 1f32)?.into(), None),
+        };
+        let operator = Csr { indptr, indices, values };
+        Ok(Adjacency { origin, normalization: Normalization::None, operator, weights, loops })
+    }
+
+    /// Takes Â as [`Adjacency::parts`] gave it. Every entry is checked, but not that Â is what A would make it, nor that it is
+    /// symmetric. `indptr` must have passed [`csr::check_indptr`].
+    pub fn stored_operator(
+        origin: Origin,
+        normalization: Normalization,
+        operator: Csr,
+        weights: Option<Array<f32>>,
+        loops: Vec<i32>,
+    ) -> Result<Self> {
+        let n = operator.indptr.len() - 1;
+        check_num_nodes(n)?;
+        csr::check_rows(n, &operator.indptr, &operator.indices, "indices")?;
+        check_weights(Some(&operator.values), "values")?;
+        check_weights(weights.as_deref(), "weights")?;
+        csr::check_rows(n, &[0, loops.len() as i64], &loops, "self_loops")?;
+        let diagonal = loops_of(&operator.indptr, &operator.indices)?;
+        let expected = if normalization == Normalization::None { loops.len() } else { n };
+        if diagonal.len() != expected {
+            let text = format!("{} of {expected} entries on the diagonal are there", diagonal.len());
+            return Err(Error::InvalidArgument(text));
+        }
+        if let Some(v) = loops.iter().find(|v| diagonal.binary_search(v).is_err()) {
+            return Err(Error::InvalidArgument(format!("self_loops has node {v}, whose diagonal entry is not there")));
+        }
+        Ok(Adjacency { origin, normalization, operator, weights, loops })
+    }
+
+    /// Says that A is undirected, if it is so.
+    pub fn make_undirected(&mut self) -> Result<()> {
+        let n = self.num_nodes();
+        // Rows are sorted. So are the rows that a node stands in, and they must be its own row, entry by entry.
+        let mut next: Vec<i64> = try_copied(&self.operator.indptr[..n])?;
+        let differs = |v: usize, u: i32| {
+            Error::InvalidArgument(format!("the entries ({v}, {u}) and ({u}, {v}) of an undirected graph differ"))
+        };
+        for v in 0..n {
+            for at in self.range(v) {
+                let u = self.operator.indices[at];
+                let there = next[u as usize] as usize;
+                let same = there < self.operator.indptr[u as usize + 1] as usize
+                    && self.operator.indices[there] == v as i32
+                    && self.weights.as_ref().is_none_or(|w| w[there].to_bits() == w[at].to_bits());
+                if !same {
+                    return Err(differs(v, u));
+                }
+                next[u as usize] += 1;
+            }
+        }
+        self.origin = Origin::Edges;
+        Ok(())
+    }
+
+    /// Â, A's values if it has its own, and the nodes whose self-loop is A's own: all there is.
+    pub fn parts(&self) -> (&Csr, Option<&[f32]>, &[i32]) {
+        (&self.operator, self.weights.as_deref(), &self.loops)
     }
 
     /// Number of nodes.
@@ -157,9 +228,9 @@ impl Adjacency {
         self.operator.view()
     }
 
-    /// Bytes held.
+    /// Bytes of this process's own.
     pub fn bytes(&self) -> usize {
-        self.operator.bytes() + 4 * (self.weights.as_ref().map_or(0, Vec::capacity) + self.loops.capacity())
+        self.operator.bytes() + self.weights.as_ref().map_or(0, Array::bytes) + 4 * self.loops.capacity()
     }
 
     /// The entries of A, row by row: (row, column, value).
@@ -181,124 +252,126 @@ impl Adjacency {
         if normalization == self.normalization {
             return Ok(());
         }
+        // A failure must leave the graph as it was, so all room is made before anything changes.
+        let scratch = Scratch::new(self.num_nodes())?;
+        self.operator.values.own()?;
         match (self.normalization, normalization) {
             (Normalization::None, _) => self.add_diagonal()?,
-            (_, Normalization::None) => self.remove_diagonal(),
+            (_, Normalization::None) => self.remove_diagonal()?,
             _ => {}
         }
-        let missing = self.operator.indices.len().saturating_sub(self.operator.values.len());
-        self.operator.values.try_reserve_exact(missing)?;
-        self.operator.values.resize(self.operator.indices.len(), 0.0);
         self.normalization = normalization;
-        self.fill_values()
+        let mut values = std::mem::take(&mut self.operator.values);
+        self.fill_values(values.own()?, scratch);
+        self.operator.values = values;
+        Ok(())
     }
 
     fn range(&self, v: usize) -> std::ops::Range<usize> {
         self.operator.indptr[v] as usize..self.operator.indptr[v + 1] as usize
     }
 
-    fn row(&self, v: usize) -> &[i32] {
-        &self.operator.indices[self.range(v)]
-    }
-
     /// Puts the diagonal entries that A lacks into the pattern, from the last row to the first, in place.
     fn add_diagonal(&mut self) -> Result<()> {
         let n = self.num_nodes();
-        let old = self.operator.indices.len();
         let missing = n - self.loops.len();
         // Reserve everything before changing anything: a failure here leaves the graph as it was.
-        self.operator.indices.try_reserve_exact(missing)?;
-        if let Some(weights) = &mut self.weights {
+        let (indptr, indices) = (self.operator.indptr.own()?, self.operator.indices.own()?);
+        let mut weights = self.weights.as_mut().map(Array::own).transpose()?;
+        let values = self.operator.values.own()?;
+        let (old, new) = (indices.len(), indices.len() + missing);
+        indices.try_reserve_exact(missing)?;
+        values.try_reserve_exact(new.saturating_sub(values.len()))?;
+        if let Some(weights) = &mut weights {
             weights.try_reserve_exact(missing)?;
-            weights.resize(old + missing, 0.0);
+            weights.resize(new, 0.0);
         }
-        self.operator.indices.resize(old + missing, 0);
-        let own_loops = std::mem::take(&mut self.loops);
-        let mut loops = own_loops.iter().rev().copied().peekable();
-        let mut write = old + missing;
+        values.resize(new, 0.0);
+        indices.resize(new, 0);
+        let mut put = |at: usize, column: i32, from: Option<usize>, indices: &mut [i32]| {
+            indices[at] = column;
+            if let Some(weights) = &mut weights {
+                weights[at] = from.map_or(0.0, |from| weights[from]);
+            }
+        };
+        let mut loops = self.loops.iter().rev().copied().peekable();
+        let mut write = new;
+        let mut end = old;
         for v in (0..n).rev() {
-            let range = self.range(v);
-            self.operator.indptr[v + 1] = write as i64;
+            let begin = indptr[v] as usize;
+            indptr[v + 1] = write as i64;
             let mut pending = loops.next_if_eq(&(v as i32)).is_none();
-            for at in range.rev() {
-                let u = self.operator.indices[at];
+            for at in (begin..end).rev() {
+                let u = indices[at];
                 if pending && (u as usize) < v {
                     pending = false;
                     write -= 1;
-                    self.put(write, v as i32, 0.0);
+                    put(write, v as i32, None, indices);
                 }
                 write -= 1;
-                let weight = self.weights.as_ref().map_or(1.0, |w| w[at]);
-                self.put(write, u, weight);
+                put(write, u, Some(at), indices);
             }
             if pending {
                 write -= 1;
-                self.put(write, v as i32, 0.0);
+                put(write, v as i32, None, indices);
             }
+            end = begin;
         }
-        self.loops = own_loops;
         Ok(())
     }
 
-    fn put(&mut self, at: usize, column: i32, weight: f32) {
-        self.operator.indices[at] = column;
-        if let Some(weights) = &mut self.weights {
-            weights[at] = weight;
-        }
-    }
-
     /// Takes the diagonal entries that A lacks out of the pattern again.
-    fn remove_diagonal(&mut self) {
-        let own_loops = std::mem::take(&mut self.loops);
-        let mut loops = own_loops.iter().copied().peekable();
+    fn remove_diagonal(&mut self) -> Result<()> {
+        let n = self.num_nodes();
+        let (indptr, indices) = (self.operator.indptr.own()?, self.operator.indices.own()?);
+        let mut weights = self.weights.as_mut().map(Array::own).transpose()?;
+        let values = self.operator.values.own()?;
+        let mut loops = self.loops.iter().copied().peekable();
         let mut write = 0;
         let mut begin = 0;
-        for v in 0..self.num_nodes() {
-            let end = self.operator.indptr[v + 1] as usize;
+        for v in 0..n {
+            let end = indptr[v + 1] as usize;
             let looped = loops.next_if_eq(&(v as i32)).is_some();
             for at in begin..end {
-                let u = self.operator.indices[at];
+                let u = indices[at];
                 if u as usize != v || looped {
-                    let weight = self.weights.as_ref().map_or(1.0, |w| w[at]);
-                    self.put(write, u, weight);
+                    indices[write] = u;
+                    if let Some(weights) = &mut weights {
+                        weights[write] = weights[at];
+                    }
                     write += 1;
                 }
             }
             begin = end;
-            self.operator.indptr[v + 1] = write as i64;
+            indptr[v + 1] = write as i64;
         }
-        self.loops = own_loops;
-        self.operator.indices.truncate(write);
-        self.operator.values.truncate(write);
-        if let Some(weights) = &mut self.weights {
+        indices.truncate(write);
+        values.truncate(write);
+        if let Some(weights) = weights {
             weights.truncate(write);
         }
+        Ok(())
     }
 
     /// Â's values from A's, in double precision, rounded once.
-    fn fill_values(&mut self) -> Result<()> {
+    fn fill_values(&self, values: &mut [f32], Scratch { mut looped, mut scale }: Scratch) {
         let n = self.num_nodes();
         let weight = |at: usize| self.weights.as_ref().map_or(1.0, |w| f64::from(w[at]));
         if self.normalization == Normalization::None {
-            let mut values = std::mem::take(&mut self.operator.values);
             values.iter_mut().enumerate().for_each(|(at, value)| *value = weight(at) as f32);
-            self.operator.values = values;
-            return Ok(());
+            return;
         }
         // (A + I)(v, u): an unweighted diagonal entry that A lacks is stored as a one already.
-        let mut looped = try_filled(n, false)?;
         self.loops.iter().for_each(|&v| looped[v as usize] = true);
         let entry = |v: usize, at: usize| {
             let diagonal = self.operator.indices[at] as usize == v;
             let identity = diagonal && (looped[v] || self.weights.is_some());
             weight(at) + f64::from(u8::from(identity))
         };
-        let mut scale = try_with_capacity(n)?;
-        scale.extend((0..n).map(|v| {
+        for (v, scale) in scale.iter_mut().enumerate() {
             let degree: f64 = self.range(v).map(|at| entry(v, at)).sum();
-            if self.normalization == Normalization::Row { 1.0 / degree } else { 1.0 / degree.sqrt() }
-        }));
-        let mut values = std::mem::take(&mut self.operator.values);
+            *scale = if self.normalization == Normalization::Row { 1.0 / degree } else { 1.0 / degree.sqrt() };
+        }
         for v in 0..n {
             for at in self.range(v) {
                 let column = match self.normalization {
@@ -309,9 +382,31 @@ impl Adjacency {
                 values[at] = (entry(v, at) * (scale[v] * column)) as f32;
             }
         }
-        self.operator.values = values;
-        Ok(())
     }
+}
+
+/// What [`Adjacency::fill_values`] works with, per node: whether its self-loop is A's own, and its power of the degree.
+struct Scratch {
+    looped: Vec<bool>,
+    scale: Vec<f64>,
+}
+
+impl Scratch {
+    fn new(num_nodes: usize) -> Result<Self> {
+        Ok(Scratch { looped: try_filled(num_nodes, false)?, scale: try_filled(num_nodes, 0f64)? })
+    }
+}
+
+/// The nodes that have an entry on the diagonal, ascending; rows are sorted.
+fn loops_of(indptr: &[i64], indices: &[i32]) -> Result<Vec<i32>> {
+    let is_loop = |&v: &i32| {
+        let range = indptr[v as usize] as usize..indptr[v as usize + 1] as usize;
+        indices[range].binary_search(&v).is_ok()
+    };
+    let nodes = 0..(indptr.len() - 1) as i32;
+    let mut loops = try_with_capacity(nodes.clone().filter(is_loop).count())?;
+    loops.extend(nodes.filter(is_loop));
+    Ok(loops)
 }
 
 /// A graph has at least one node, and ids that fit 32 bits.

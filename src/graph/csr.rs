@@ -1,20 +1,20 @@
 //! Compressed sparse rows: the storage shared by adjacency, features and ÂX.
 //!
-//! The arrays are plain vectors rather than a matrix type of a crate, because they are reserved fallibly and changed
-//! in place (a diagonal comes and goes with the normalisation).
+//! The arrays are plain ones rather than a matrix type of a crate, because they are reserved fallibly, changed in place
+//! (a diagonal comes and goes with the normalisation), and may lie in a mapped file or with the caller.
 
 use crate::error::{Error, Result, try_copied, try_filled};
-use crate::kernel::Sparse;
+use crate::kernel::{Array, Sparse};
 
 /// Rows sorted by column, no column twice, everything in range.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Csr {
     /// Where each row starts; one more entry than rows.
-    pub indptr: Vec<i64>,
+    pub indptr: Array<i64>,
     /// Column of each entry.
-    pub indices: Vec<i32>,
+    pub indices: Array<i32>,
     /// Value of each entry.
-    pub values: Vec<f32>,
+    pub values: Array<f32>,
 }
 
 impl Csr {
@@ -30,9 +30,9 @@ impl Csr {
     ) -> Result<Self> {
         check_indices(num_columns, indices, names[1])?;
         check_finite(values, names[2])?;
-        let mut csr = Csr { indptr: try_copied(indptr)?, indices: try_copied(indices)?, values: try_copied(values)? };
-        canonicalize(&mut csr.indptr, &mut csr.indices, Some(&mut csr.values), names[2])?;
-        Ok(csr)
+        let (mut indptr, mut indices, mut values) = (try_copied(indptr)?, try_copied(indices)?, try_copied(values)?);
+        canonicalize(&mut indptr, &mut indices, Some(&mut values), names[2])?;
+        Ok(Csr { indptr: indptr.into(), indices: indices.into(), values: values.into() })
     }
 
     /// The view the kernels take.
@@ -40,10 +40,25 @@ impl Csr {
         Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values }
     }
 
-    /// Bytes held.
+    /// Bytes of this process's own.
     pub fn bytes(&self) -> usize {
-        8 * self.indptr.capacity() + 4 * (self.indices.capacity() + self.values.capacity())
+        self.indptr.bytes() + self.indices.bytes() + self.values.bytes()
     }
+}
+
+/// Checks that each row is sorted by column, has no column twice, and stays below `num_columns`. `indptr` must have
+/// passed [`check_indptr`].
+pub fn check_rows(num_columns: usize, indptr: &[i64], indices: &[i32], name: &str) -> Result<()> {
+    check_indices(num_columns, indices, name)?;
+    for (row, ends) in indptr.windows(2).enumerate() {
+        let begin = ends[0] as usize;
+        let columns = &indices[begin..ends[1] as usize];
+        if let Some(i) = columns.windows(2).position(|pair| pair[1] <= pair[0]) {
+            let complaint = format!("does not lie above {name}[{}] = {} in row {row}", begin + i, columns[i]);
+            return Err(Error::entry(name, begin + i + 1, columns[i + 1], complaint));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that `indptr` starts at 0 and never falls; gives the number of entries.

@@ -2,16 +2,15 @@
 
 use super::csr::{self, Csr};
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack, try_resize};
-use crate::kernel::{Pick, Rows, Sparse, table};
+use crate::kernel::{Array, Pick, Rows, Sparse, table};
 use std::ops::Range;
 
 /// A matrix with a row per node: the features X, or their aggregate ÂX.
-#[derive(Clone)]
 pub enum Matrix {
     /// Row-major.
     Dense {
         /// The rows, one after the other.
-        data: Vec<f32>,
+        data: Array<f32>,
         /// Number of columns.
         width: usize,
     },
@@ -30,7 +29,22 @@ impl Matrix {
         check_width(width)?;
         debug_assert_eq!(row_major.len(), num_nodes * width);
         csr::check_finite(row_major, "row_major")?;
-        Ok(Matrix::Dense { data: try_copied(row_major)?, width })
+        Ok(Matrix::Dense { data: try_copied(row_major)?.into(), width })
+    }
+
+    /// Takes dense features as they are. Those of a mapped file are not looked at before they are needed.
+    pub fn stored(width: usize, data: Array<f32>) -> Result<Self> {
+        check_width(width)?;
+        Ok(Matrix::Dense { data, width })
+    }
+
+    /// Takes sparse features as they are; every entry is checked, and rows must be sorted. `indptr` must have passed
+    /// [`csr::check_indptr`].
+    pub fn stored_sparse(width: usize, csr: Csr, names: [&str; 3]) -> Result<Self> {
+        check_width(width)?;
+        csr::check_rows(width, &csr.indptr, &csr.indices, names[1])?;
+        csr::check_finite(&csr.values, names[2])?;
+        Ok(Matrix::Sparse { csr, width })
     }
 
     /// Copies sparse features; every entry is checked.
@@ -68,10 +82,10 @@ impl Matrix {
         match self {
             Matrix::Dense { data, width } => {
                 let (count, width) = (data.len() / *width, *width);
-                divide_rows_by_sums(data, count, |v| v * width..(v + 1) * width)
+                divide_rows_by_sums(data.own()?, count, |v| v * width..(v + 1) * width)
             }
             Matrix::Sparse { csr: Csr { indptr, values, .. }, .. } => {
-                divide_rows_by_sums(values, indptr.len() - 1, |v| indptr[v] as usize..indptr[v + 1] as usize)
+                divide_rows_by_sums(values.own()?, indptr.len() - 1, |v| indptr[v] as usize..indptr[v + 1] as usize)
             }
         }
     }
@@ -155,7 +169,9 @@ impl Outlook {
 #[derive(Default)]
 pub struct Aggregator {
     dense: Vec<f32>,
-    csr: Csr,
+    indptr: Vec<i64>,
+    indices: Vec<i32>,
+    values: Vec<f32>,
     /// Sum per column of the row at work, and whether the column has one.
     sums: Vec<f32>,
     seen: Vec<bool>,
@@ -181,23 +197,24 @@ impl Aggregator {
             }
             Matrix::Sparse { csr, width } => {
                 self.prepare(*width)?;
-                self.csr.indptr.clear();
-                self.csr.indices.clear();
-                self.csr.values.clear();
-                try_reserve_with_slack(&mut self.csr.indptr, nodes.len() + 1)?;
-                self.csr.indptr.push(0);
+                self.indptr.clear();
+                self.indices.clear();
+                self.values.clear();
+                try_reserve_with_slack(&mut self.indptr, nodes.len() + 1)?;
+                self.indptr.push(0);
                 for &v in nodes {
                     self.sum_row(operator, csr.view(), v as usize);
                     self.touched.sort_unstable();
-                    let len = self.csr.indices.len() + self.touched.len();
-                    try_reserve_with_slack(&mut self.csr.indices, len)?;
-                    try_reserve_with_slack(&mut self.csr.values, len)?;
-                    self.csr.indices.extend_from_slice(&self.touched);
-                    self.csr.values.extend(self.touched.iter().map(|&k| self.sums[k as usize]));
+                    let len = self.indices.len() + self.touched.len();
+                    try_reserve_with_slack(&mut self.indices, len)?;
+                    try_reserve_with_slack(&mut self.values, len)?;
+                    self.indices.extend_from_slice(&self.touched);
+                    self.values.extend(self.touched.iter().map(|&k| self.sums[k as usize]));
                     self.clear_row();
-                    self.csr.indptr.push(self.csr.indices.len() as i64);
+                    self.indptr.push(self.indices.len() as i64);
                 }
-                Ok(Rows::Sparse(self.csr.view()))
+                let (indptr, indices, values) = (&self.indptr, &self.indices, &self.values);
+                Ok(Rows::Sparse(Sparse { indptr, indices, values }))
             }
         }
     }
@@ -217,7 +234,7 @@ impl Aggregator {
             Matrix::Dense { data, width } => {
                 let mut product = try_filled(n * width, 0f32)?;
                 table().times(Rows::Sparse(operator), Pick::From(0), data, *width, &mut product);
-                Ok(Some(Matrix::Dense { data: product, width: *width }))
+                Ok(Some(Matrix::Dense { data: product.into(), width: *width }))
             }
             Matrix::Sparse { .. } if outlook.dense && too_large => Ok(None),
             Matrix::Sparse { csr, width } if outlook.dense => {
@@ -225,8 +242,10 @@ impl Aggregator {
                 for (v, row) in data.chunks_exact_mut(*width).enumerate() {
                     add_to_row(operator, csr.view(), v, row);
                 }
-                Ok(Some(Matrix::Dense { data, width: *width }))
+                Ok(Some(Matrix::Dense { data: data.into(), width: *width }))
             }
+            // Not even its offsets fit, so its entries need not be counted.
+            Matrix::Sparse { .. } if 8 * (n + 1) > max_bytes => Ok(None),
             Matrix::Sparse { csr, width } => {
                 self.prepare(*width)?;
                 let mut indptr = csr::empty_indptr(n)?;
@@ -250,7 +269,8 @@ impl Aggregator {
                     values[range].iter_mut().zip(&self.touched).for_each(|(x, &k)| *x = self.sums[k as usize]);
                     self.clear_row();
                 }
-                Ok(Some(Matrix::Sparse { csr: Csr { indptr, indices, values }, width: *width }))
+                let csr = Csr { indptr: indptr.into(), indices: indices.into(), values: values.into() };
+                Ok(Some(Matrix::Sparse { csr, width: *width }))
             }
         }
     }

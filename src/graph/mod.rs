@@ -7,15 +7,20 @@ mod adjacency;
 mod csr;
 mod features;
 mod mixture;
+mod npy;
 mod npz;
+mod store;
+mod text;
 
 pub use adjacency::{Normalization, Origin};
 pub use csr::check_indptr;
 pub use features::{Aggregator, Matrix, Outlook};
 
 use crate::error::{Error, Result, try_copied, try_filled};
-use crate::kernel::Sparse;
+use crate::file;
+use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -42,6 +47,9 @@ impl TryFrom<i32> for Split {
         }
     }
 }
+
+/// Each split by the name it has in files.
+const SPLITS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Val, "val"), (Split::Test, "test")];
 
 /// An attributed graph.
 pub struct Graph {
@@ -90,6 +98,24 @@ impl Graph {
     /// From a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
     pub fn from_csr(num_nodes: usize, indptr: &[i64], indices: &[i32], values: Option<&[f32]>) -> Result<Self> {
         Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values)?))
+    }
+
+    /// Reads a file of any format that says what it is, or opens a store.
+    pub fn load(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Self::load_store(path);
+        }
+        match file::starts_with(path, text::BANNER)? {
+            true => Self::load_matrix_market(path),
+            false => Self::load_npz(path),
+        }
+    }
+
+    /// Takes a matrix as it is, A and Â alike: every entry is checked, and rows must be sorted. `indptr` must have passed
+    /// [`check_indptr`].
+    pub fn view_csr(indptr: Array<i64>, indices: Array<i32>, values: Option<Array<f32>>) -> Result<Self> {
+        let adjacency = Adjacency::stored(Origin::Csr, indptr, indices, values, ["indices", "values"])?;
+        Ok(Self::new(adjacency))
     }
 
     /// Checks that a graph may have so many nodes.
@@ -178,6 +204,17 @@ impl Graph {
     /// Replaces the features by a dense row-major matrix.
     pub fn set_features(&mut self, num_features: usize, row_major: &[f32]) -> Result<()> {
         self.features = Some(Matrix::dense(self.num_nodes(), num_features, row_major)?);
+        self.forget_aggregated();
+        Ok(())
+    }
+
+    /// Replaces the features by a dense row-major matrix, taken as it is.
+    pub fn view_features(&mut self, num_features: usize, row_major: Array<f32>) -> Result<()> {
+        let features = Matrix::stored(num_features, row_major)?;
+        if let Matrix::Dense { data, .. } = &features {
+            csr::check_finite(data, "row_major")?;
+        }
+        self.features = Some(features);
         self.forget_aggregated();
         Ok(())
     }

@@ -14,20 +14,20 @@
 //! Integers may be of 8 to 64 bits, reals of 32 or 64; other keys are ignored.
 
 use super::adjacency::{Normalization, Origin};
-use super::{Graph, Matrix, Split, check_indptr};
+use super::npy::{self, Array, Number, check_csr, expect_len, missing};
+use super::text::check_plausible;
+use super::{Graph, Matrix, SPLITS};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
-use npyz::{NpyFile, WriterBuilder};
+use npyz::WriterBuilder;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::result::ZipError;
 
-const SPLITS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Val, "val"), (Split::Test, "test")];
-
 impl Graph {
     /// Reads a graph from an `.npz` file.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub(super) fn load_npz(path: &Path) -> Result<Self> {
         Archive::open(path).and_then(|mut archive| archive.graph()).map_err(|e| match e {
             Error::Io(_) | Error::OutOfMemory(_) => e,
             e => e.in_file(path),
@@ -47,17 +47,24 @@ impl Graph {
 
 struct Archive {
     zip: zip::ZipArchive<BufReader<File>>,
+    /// Bytes of all members, unpacked.
+    bytes: u64,
 }
 
 impl Archive {
     fn open(path: &Path) -> Result<Self> {
+        /// Bytes that deflate can make of one.
+        const MOST_PACKED: u64 = 1032;
         let mut zip = zip::ZipArchive::new(BufReader::new(file::open(path)?)).map_err(zip_error)?;
         let mut file = file::open(path)?;
         // A damaged name in the directory would make an array look as if it were missing. Each member has its name a
         // second time, 30 bytes into its own header.
+        let mut bytes = 0u64;
         for i in 0..zip.len() {
             let member = zip.by_index_raw(i).map_err(zip_error)?;
             let (start, name) = (member.header_start(), member.name_raw().to_vec());
+            let most = member.compressed_size().saturating_mul(MOST_PACKED);
+            bytes = bytes.saturating_add(member.size().min(most));
             drop(member);
             let mut found = Vec::new();
             file.seek(SeekFrom::Start(start.saturating_add(30))).map_err(|e| file::io_error(path, &e))?;
@@ -69,12 +76,13 @@ impl Archive {
                 )));
             }
         }
-        Ok(Archive { zip })
+        Ok(Archive { zip, bytes })
     }
 
     fn graph(&mut self) -> Result<Graph> {
         let n = usize::try_from(self.integer("num_nodes")?.ok_or_else(|| missing("num_nodes"))?)
             .map_err(|_| Error::BadFormat("num_nodes is negative".to_string()))?;
+        check_plausible(n, self.bytes)?;
         let mut graph = match self.integers::<i32>("edges", 2)? {
             Some(edges) => self.graph_of_edges(n, &edges)?,
             None => self.graph_of_matrix(n)?,
@@ -132,7 +140,13 @@ impl Archive {
         let indptr = self.integers::<i64>("adj_indptr", 1)?.ok_or_else(|| missing("edges or adj_indptr"))?.data;
         let indices = self.integers::<i32>("adj_indices", 1)?.ok_or_else(|| missing("adj_indices"))?.data;
         let values = self.reals("adj_values", 1)?.map(|a| a.data);
-        check_csr("adj", n, &indptr, indices.len(), values.as_ref().map(Vec::len))?;
+        check_csr(
+            ["adj_indptr", "adj_indices", "adj_values"],
+            n,
+            &indptr,
+            indices.len(),
+            values.as_ref().map(Vec::len),
+        )?;
         Graph::from_csr(n, &indptr, &indices, values.as_deref())
     }
 
@@ -148,7 +162,13 @@ impl Archive {
         let indices = self.integers::<i32>("features_indices", 1)?.ok_or_else(|| missing("features_indices"))?.data;
         let values = self.reals("features_data", 1)?.ok_or_else(|| missing("features_data"))?.data;
         let width = self.integer("num_features")?.ok_or_else(|| missing("num_features"))?;
-        check_csr("features", n, &indptr.data, indices.len(), Some(values.len()))?;
+        check_csr(
+            ["features_indptr", "features_indices", "features_data"],
+            n,
+            &indptr.data,
+            indices.len(),
+            Some(values.len()),
+        )?;
         graph.set_sparse_features(usize::try_from(width).unwrap_or(0), &indptr.data, &indices, &values)
     }
 
@@ -158,20 +178,11 @@ impl Archive {
     }
 
     fn integers<T: TryFrom<i64> + Copy>(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<T>>> {
-        self.array(name, dimensions, |number| {
-            let whole = match number {
-                Number::Whole(x) => T::try_from(x).ok(),
-                Number::Real(_) => return Err(Error::BadFormat(format!("{name} holds reals, not integers"))),
-            };
-            whole.ok_or_else(|| Error::BadFormat(format!("{name} holds {number}, which does not fit 32 bits")))
-        })
+        self.array(name, dimensions, |number| npy::whole(name, number))
     }
 
     fn reals(&mut self, name: &str, dimensions: usize) -> Result<Option<Array<f32>>> {
-        self.array(name, dimensions, |number| match number {
-            Number::Whole(x) => Ok(x as f32),
-            Number::Real(x) => Ok(x as f32),
-        })
+        self.array(name, dimensions, npy::real)
     }
 
     /// The array `name`, if it is there, each number by `convert`.
@@ -186,148 +197,8 @@ impl Archive {
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(e) => return Err(zip_error(e)),
         };
-        let bad = |e: std::io::Error| Error::BadFormat(format!("{name}: {e}"));
-        let start = header(&mut entry).map_err(bad)?;
-        let start = start.ok_or_else(|| Error::BadFormat(format!("{name}: not an array of NumPy's")))?;
-        let mut reader = std::io::Cursor::new(start).chain(BufReader::new(entry));
-        let npy = NpyFile::new(&mut reader as &mut dyn Read).map_err(bad)?;
-        let layout = layout_of(name, &npy, dimensions)?;
-        let array = collect(name, layout, numbers(name, npy)?, convert)?;
-        // At the end, and only there, the archive compares its checksum.
-        match reader.read(&mut [0]).map_err(bad)? {
-            0 => Ok(Some(array)),
-            _ => Err(Error::BadFormat(format!("{name} has more values than its shape says"))),
-        }
+        npy::read(name, &mut entry, dimensions, convert).map(Some)
     }
-}
-
-/// The bytes of an array's header, if they can be one. It says its own length, up to 4 GiB, and is a Python literal, whose
-/// nesting the parser below pays for dearly; a real one is as long as NumPy allows at most, and nests twice.
-fn header(entry: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
-    const LONGEST: usize = 10_000;
-    const DEEPEST: usize = 8;
-    let mut bytes = Vec::new();
-    entry.take(12).read_to_end(&mut bytes)?;
-    let Some(&[_, _, _, _, _, _, version, _, a, b, c, d]) = bytes.first_chunk::<12>() else { return Ok(None) };
-    let (begin, length) = match version {
-        1 => (10, usize::from(u16::from_le_bytes([a, b]))),
-        _ => (12, u32::from_le_bytes([a, b, c, d]) as usize),
-    };
-    if length > LONGEST {
-        return Ok(None);
-    }
-    entry.take((begin + length).saturating_sub(12) as u64).read_to_end(&mut bytes)?;
-    let (mut depth, mut deepest) = (0usize, 0);
-    for byte in &bytes[begin.min(bytes.len())..] {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    Ok((deepest <= DEEPEST).then_some(bytes))
-}
-
-/// A number of whatever type NumPy stored.
-#[derive(Clone, Copy)]
-enum Number {
-    Whole(i64),
-    Real(f64),
-}
-
-impl std::fmt::Display for Number {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Number::Whole(x) => x.fmt(f),
-            Number::Real(x) => x.fmt(f),
-        }
-    }
-}
-
-type Numbers<'a> = Box<dyn Iterator<Item = std::io::Result<Number>> + 'a>;
-
-/// The numbers of an array: integers of 8 to 64 bits, reals of 32 or 64.
-fn numbers<'a>(name: &str, npy: NpyFile<&'a mut dyn Read>) -> Result<Numbers<'a>> {
-    macro_rules! first_that_fits {
-        ($npy:expr, $($type:ty => $number:expr),*) => {{
-            let npy = $npy;
-            $(let npy = match npy.try_data::<$type>() {
-                Ok(data) => return Ok(Box::new(data.map(|x| x.map($number)))),
-                Err(npy) => npy,
-            };)*
-            npy
-        }};
-    }
-    let npy = first_that_fits!(npy,
-        i32 => |x| Number::Whole(x.into()), f32 => |x| Number::Real(x.into()),
-        i64 => Number::Whole, f64 => Number::Real,
-        u8 => |x| Number::Whole(x.into()), i8 => |x| Number::Whole(x.into()),
-        u16 => |x| Number::Whole(x.into()), i16 => |x| Number::Whole(x.into()),
-        u32 => |x| Number::Whole(x.into()), u64 => |x| Number::Whole(i64::try_from(x).unwrap_or(i64::MAX))
-    );
-    Err(Error::BadFormat(format!("{name} holds {}, not integers or reals", npy.dtype().descr())))
-}
-
-/// An array, row-major.
-struct Array<T> {
-    shape: Vec<usize>,
-    data: Vec<T>,
-}
-
-/// How an array is stored.
-struct Layout {
-    shape: Vec<usize>,
-    by_columns: bool,
-}
-
-fn layout_of<R: Read>(name: &str, npy: &NpyFile<R>, dimensions: usize) -> Result<Layout> {
-    let shape: Vec<usize> = npy.shape().iter().filter_map(|&d| usize::try_from(d).ok()).collect();
-    let fits = shape.iter().try_fold(1usize, |p, &d| p.checked_mul(d)).is_some();
-    if shape.len() != npy.shape().len() || !fits || shape.len() != dimensions {
-        return Err(Error::BadFormat(format!("{name} has shape {:?}, not {dimensions} dimensions", npy.shape())));
-    }
-    Ok(Layout { shape, by_columns: npy.order() == npyz::Order::Fortran })
-}
-
-/// Reads as many values as the shape says. The vector grows with what really arrives, not with what the header claims.
-fn collect<S, T: Copy>(
-    name: &str,
-    Layout { shape, by_columns }: Layout,
-    values: impl Iterator<Item = std::io::Result<S>>,
-    convert: impl Fn(S) -> Result<T>,
-) -> Result<Array<T>> {
-    let len = shape.iter().product();
-    let mut data = Vec::new();
-    for value in values.take(len) {
-        data.try_reserve(1)?;
-        data.push(convert(value.map_err(|e| Error::BadFormat(format!("{name}: {e}")))?)?);
-    }
-    expect_len(name, data.len(), len)?;
-    if let (true, &[rows, columns]) = (by_columns, &shape[..]) {
-        let mut row_major = try_with_capacity(len)?;
-        row_major.extend((0..len).map(|at| data[at % columns * rows + at / columns]));
-        data = row_major;
-    }
-    Ok(Array { shape, data })
-}
-
-fn missing(what: &str) -> Error {
-    Error::BadFormat(format!("there is no {what}"))
-}
-
-fn expect_len(name: &str, len: usize, expected: usize) -> Result<()> {
-    if len == expected {
-        return Ok(());
-    }
-    Err(Error::BadFormat(format!("{name} has {len} entries instead of {expected}")))
-}
-
-fn check_csr(name: &str, n: usize, indptr: &[i64], indices: usize, values: Option<usize>) -> Result<()> {
-    expect_len(&format!("{name}_indptr"), indptr.len(), n.saturating_add(1))?;
-    let entries = check_indptr(indptr, &format!("{name}_indptr"))?;
-    expect_len(&format!("{name}_indices"), indices, entries)?;
-    expect_len(&format!("{name} values"), values.unwrap_or(entries), entries)
 }
 
 fn zip_error(error: ZipError) -> Error {

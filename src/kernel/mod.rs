@@ -6,6 +6,7 @@
 //! nothing but [`crate::error`].
 
 mod arithmetic;
+mod array;
 mod buffer;
 mod generic;
 mod isa;
@@ -13,6 +14,7 @@ pub mod parts;
 mod pool;
 mod threads;
 
+pub use array::{Array, Number, bytes_of};
 pub use buffer::Buffer;
 pub use generic::{Adam, prefetch};
 pub use isa::{Table, available, table};
