@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -188,6 +189,20 @@ inline void fits_csr(std::size_t rows, Span<const std::int64_t> indptr, Span<con
   }
 }
 
+/// What C calls when it needs a view's arrays no more.
+using Release = std::function<void()>;
+
+inline std::unique_ptr<Release> released(Release release) {
+  return std::unique_ptr<Release>(new Release(std::move(release)));
+}
+
+extern "C" inline void plimsoll_hpp_release(void *user_data) noexcept {
+  const std::unique_ptr<Release> release(static_cast<Release *>(user_data));
+  if (*release) {
+    (*release)();
+  }
+}
+
 /// A pointer for C that is not NULL: there, an empty list is not "all".
 inline const std::int32_t *list(Span<const std::int32_t> nodes) noexcept {
   static constexpr std::int32_t nothing = 0;
@@ -286,7 +301,28 @@ public:
     return Graph(make([&](plim_graph **out) { return plim_graph_from_mixture(nodes_per_class, seed, out); }));
   }
 
-  /// Reads an .npz file.
+  /// Borrows a matrix, A and Â alike, whose rows are sorted. The arrays must stay, unchanged, until `release` is called,
+  /// once and on any thread; it must not throw. Nothing is released if this throws.
+  static Graph view_csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices,
+                        Span<const float> values, std::function<void()> release) {
+    detail::fits_csr(num_nodes, indptr, indices);
+    detail::same_size("values", values.size(), "indices", indices.size());
+    auto owner = detail::released(std::move(release));
+    Graph graph(make([&](plim_graph **out) {
+      return plim_graph_view_csr(num_nodes, indptr.data(), indices.data(), values.data(), detail::plimsoll_hpp_release, owner.get(),
+                                 out);
+    }));
+    owner.release();
+    return graph;
+  }
+
+  /// Undirected edges from a text, one a line: two ids and perhaps a weight. `num_nodes` 0: one more than the largest id.
+  static Graph from_edge_list(const std::string &path, std::size_t num_nodes = 0) {
+    return Graph(
+        make([&](plim_graph **out) { return plim_graph_from_edge_list(detail::c_path(path), num_nodes, out); }));
+  }
+
+  /// Reads an .npz or a Matrix Market file, or maps a store.
   static Graph load(const std::string &path) {
     return Graph(make([&](plim_graph **out) { return plim_graph_load(detail::c_path(path), out); }));
   }
@@ -294,19 +330,27 @@ public:
   /// Writes an .npz file, whole or not at all.
   void save(const std::string &path) const { detail::check(plim_graph_save(get(), detail::c_path(path))); }
 
+  /// Writes a store, a directory that load() maps into memory.
+  void save_store(const std::string &directory) const {
+    detail::check(plim_graph_save_store(get(), detail::c_path(directory)));
+  }
+
   /// Bounds the memory for aggregated features.
   void set_cache(std::size_t max_bytes) { detail::check(plim_graph_set_cache(get(), max_bytes)); }
 
   /// Dense features, row-major: num_nodes() rows of `num_features`.
   void set_features(std::size_t num_features, Span<const float> row_major) {
-    // Without nodes the handle is not live, without features the number is wrong: both are C's to say.
-    if (num_nodes() != 0 && num_features != 0 &&
-        (row_major.size() % num_features != 0 || row_major.size() / num_features != num_nodes())) {
-      throw Error(PLIM_ERROR_SHAPE_MISMATCH, "row_major has " + std::to_string(row_major.size()) +
-                                                 " elements, not " + std::to_string(num_nodes()) + " times " +
-                                                 std::to_string(num_features));
-    }
+    fits_features(num_features, row_major);
     detail::check(plim_graph_set_features(get(), num_features, row_major.data()));
+  }
+
+  /// Borrows dense features. The array must stay, unchanged, until `release` is called, once and on any thread; it must
+  /// not throw. Nothing is released if this throws.
+  void view_features(std::size_t num_features, Span<const float> row_major, std::function<void()> release) {
+    fits_features(num_features, row_major);
+    auto owner = detail::released(std::move(release));
+    detail::check(plim_graph_view_features(get(), num_features, row_major.data(), detail::plimsoll_hpp_release, owner.get()));
+    owner.release();
   }
 
   /// Features in compressed sparse rows.
@@ -365,6 +409,16 @@ public:
 
 private:
   explicit Graph(plim_graph *handle) noexcept : Handle(handle) {}
+
+  void fits_features(std::size_t num_features, Span<const float> row_major) const {
+    // Without nodes the handle is not live, without features the number is wrong: both are C's to say.
+    if (num_nodes() != 0 && num_features != 0 &&
+        (row_major.size() % num_features != 0 || row_major.size() / num_features != num_nodes())) {
+      throw Error(PLIM_ERROR_SHAPE_MISMATCH, "row_major has " + std::to_string(row_major.size()) +
+                                                 " elements, not " + std::to_string(num_nodes()) + " times " +
+                                                 std::to_string(num_features));
+    }
+  }
 
   static Graph edges(std::size_t num_nodes, Span<const std::int32_t> sources, Span<const std::int32_t> targets,
                      const float *weights) {

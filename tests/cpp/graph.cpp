@@ -96,6 +96,51 @@ void a_saved_graph_loads() {
   CHECK_ERROR(PLIM_ERROR_IO, "graph.npz", Graph::load(path));
 }
 
+void a_stored_graph_is_mapped() {
+  const std::string path = files_path("store");
+  const Graph graph = path_graph();
+  graph.save_store(path);
+  const Graph loaded = Graph::load(path);
+  CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
+  CHECK(equal(aggregated(loaded), aggregated(graph)));
+  CHECK_ERROR(PLIM_ERROR_IO, "not empty", graph.save_store(path));
+  for (const char *name : {"indptr.npy", "indices.npy", "values.npy", "self_loops.npy", "features.npy", "labels.npy",
+                           "train.npy", "val.npy", "test.npy", "meta.json"}) {
+    files_remove((std::string("store/") + name).c_str());
+  }
+  files_remove("store");
+}
+
+void edges_come_from_text() {
+  const std::string text = "from,to\n0,1\n1,2\n";
+  files_write("edges.csv", text.data(), text.size());
+  CHECK(Graph::from_edge_list(files_path("edges.csv")).num_nodes() == 3);
+  CHECK(Graph::from_edge_list(files_path("edges.csv"), 9).num_nodes() == 9);
+  CHECK_ERROR(PLIM_ERROR_BAD_FORMAT, "line 3: column 3", Graph::from_edge_list(files_path("edges.csv"), 2));
+  files_remove("edges.csv");
+}
+
+void a_view_borrows_until_its_release() {
+  const std::vector<std::int64_t> indptr = {0, 2, 2, 3};
+  const std::vector<std::int32_t> indices = {1, 2, 0}, unsorted = {2, 1, 0};
+  const std::vector<float> values = {1, .5f, 3}, features = {1, 0, 10, 0, 100, 0}, more = {0, 0, 0, 0, 1, 0};
+  int matrix = 0, first = 0, second = 0;
+  {
+    Graph graph = Graph::view_csr(3, indptr, indices, values, [&] { matrix++; });
+    graph.view_features(2, features, [&] { first++; });
+    CHECK(equal(aggregated(graph), std::vector<float>{60, 0, 0, 0, 3, 0}));
+    graph.view_features(2, more, [&] { second++; });
+    CHECK(first == 1 && second == 0 && matrix == 0);
+    CHECK(equal(aggregated(graph), std::vector<float>{.5f, 0, 0, 0, 0, 0}));
+    CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "6 elements, not 3 times 3", graph.view_features(3, more, [&] { first++; }));
+    CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "row_major[0]", graph.view_features(1, {NAN, 0, 0}, [&] { first++; }));
+  }
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "indices[1] = 1 does not lie above",
+              Graph::view_csr(3, indptr, unsorted, values, [&] { matrix++; }));
+  CHECK(first == 1 && second == 1 && matrix == 1);
+  Graph::view_csr(3, indptr, indices, values, nullptr);
+}
+
 void the_cache_changes_no_bits() {
   Graph graph = Graph::mixture(50, 0);
   const std::vector<float> cached = aggregated(graph);
@@ -147,6 +192,9 @@ int main() {
   RUN(features_are_dense_or_sparse);
   RUN(labels_and_splits_come_back);
   RUN(a_saved_graph_loads);
+  RUN(a_stored_graph_is_mapped);
+  RUN(edges_come_from_text);
+  RUN(a_view_borrows_until_its_release);
   RUN(the_cache_changes_no_bits);
   RUN(arrays_of_the_wrong_length_are_refused);
   RUN(what_c_refuses_becomes_an_error);

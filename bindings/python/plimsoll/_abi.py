@@ -125,6 +125,7 @@ bytes_out = Kind(ctypes.c_char_p)
 address = Kind(ctypes.c_void_p)
 oracle = Kind(ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double),
                                ctypes.POINTER(ctypes.c_double), ctypes.c_size_t))
+release_fn = Kind(ctypes.CFUNCTYPE(None, ctypes.c_void_p))
 progress_fn = Kind(ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Progress)))
 
 FUNCTIONS = {
@@ -137,11 +138,18 @@ FUNCTIONS = {
         status, num_nodes=size, num_edges=size, sources=i32s, targets=i32s, weights=f32s, out=out_handle),
     "plim_graph_from_csr": of(status, num_nodes=size, indptr=i64s, indices=i32s, values=f32s, out=out_handle),
     "plim_graph_from_mixture": of(status, nodes_per_class=size, seed=u64, out=out_handle),
+    "plim_graph_view_csr": of(
+        status, num_nodes=size, indptr=i64s, indices=i32s, values=f32s, release=release_fn, user_data=address,
+        out=out_handle),
+    "plim_graph_from_edge_list": of(status, path=text, num_nodes=size, out=out_handle),
     "plim_graph_load": of(status, path=text, out=out_handle),
     "plim_graph_save": of(status, graph=handle, path=text),
+    "plim_graph_save_store": of(status, graph=handle, directory=text),
     "plim_graph_set_cache": of(status, graph=handle, max_bytes=size),
     "plim_graph_free": of(none, graph=handle),
     "plim_graph_set_features": of(status, graph=handle, num_features=size, row_major=f32s),
+    "plim_graph_view_features": of(
+        status, graph=handle, num_features=size, row_major=f32s, release=release_fn, user_data=address),
     "plim_graph_set_sparse_features": of(
         status, graph=handle, num_features=size, indptr=i64s, indices=i32s, values=f32s),
     "plim_graph_normalize_features": of(status, graph=handle),

@@ -1,10 +1,12 @@
 """Arrays on their way to C: as they are if they are contiguous and of the right type, else converted once."""
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Tuple
+import itertools
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 
+from . import _abi
 from .errors import InvalidArgumentError, ShapeMismatchError
 
 
@@ -84,3 +86,29 @@ def output(out: Optional[np.ndarray], shape: Sequence[int], dtype: Any = np.floa
     if out.shape != shape:
         raise ShapeMismatchError(f"out has shape {out.shape}, not {shape}")
     return out
+
+
+class Loan:
+    """Arrays that C borrows: they stay alive until it calls the release."""
+
+    _numbers: Iterator[int] = itertools.count(1)
+    _lent: Dict[int, tuple] = {}
+
+    def __init__(self, *arrays: Optional[np.ndarray]):
+        self.number = next(self._numbers)
+        self._lent[self.number] = arrays
+
+    def __enter__(self) -> int:
+        return self.number
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        # A call that failed has borrowed nothing, and will release nothing.
+        if kind is not None:
+            del self._lent[self.number]
+
+    @classmethod
+    def _end(cls, number: int) -> None:
+        cls._lent.pop(number, None)
+
+
+release = _abi.release_fn.ctype(Loan._end)

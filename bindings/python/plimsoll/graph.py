@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Type, TypeVar
 import numpy as np
 
 from . import _abi
-from ._arrays import csr, floats, has_length, integers, is_sparse, scipy_csr
+from ._arrays import Loan, csr, floats, has_length, integers, is_sparse, release, scipy_csr
 from ._lib import SavedHandle, ask, call, make
 from .errors import InvalidArgumentError, ShapeMismatchError
 
@@ -17,7 +17,7 @@ class Graph(SavedHandle):
     """An attributed graph: adjacency, features, labels and splits.
 
     Every constructor takes by keyword what can also be set later: `features`, `labels`, `train`, `val`, `test` and
-    `normalization`. Arrays are copied into the library. A graph pickles and copies, by way of a file in memory.
+    `normalization`. Arrays are copied into the library, but for those of a `view_`. A graph pickles and copies, by way of a file in memory.
     """
 
     _free = "plim_graph_free"
@@ -92,18 +92,55 @@ class Graph(SavedHandle):
         return cls.from_csr(data.num_nodes, *_rows(data.num_nodes, targets, sources, weights), **{**found, **settings})
 
     @classmethod
+    def view_scipy(cls: Type[G], operator: Any, **settings: Any) -> G:
+        """Borrows a CSR matrix of SciPy's, A and Â alike, without a copy if its arrays are int64, int32 and float32.
+
+        Its rows must be sorted (`operator.sort_indices()`), and its arrays left as they are as long as the graph lives. The
+        normalisation is "none"; choosing another one makes the graph's own copy.
+        """
+        if operator.shape[0] != operator.shape[1]:
+            raise ShapeMismatchError(f"operator has shape {operator.shape} and is not square")
+        indptr, indices, values = scipy_csr("operator", operator)
+        with Loan(indptr, indices, values) as loan:
+            graph = cls._own(make("plim_graph_view_csr", operator.shape[0], indptr, indices, values, release, loan))
+        return graph._set(settings)
+
+    def view_features(self, features: Any) -> None:
+        """Borrows dense features, without a copy if they are a contiguous array of float32.
+
+        They must be left as they are as long as the graph has them.
+        """
+        matrix = floats("features", features, ndim=2)
+        if len(matrix) != self.num_nodes:
+            raise ShapeMismatchError(f"features has {len(matrix)} rows, not {self.num_nodes}")
+        with Loan(matrix) as loan:
+            call("plim_graph_view_features", self, matrix.shape[1], matrix, release, loan)
+
+    @classmethod
+    def from_edge_list(cls: Type[G], path: Any, num_nodes: int = 0, **settings: Any) -> G:
+        """Undirected edges from a text, one a line: two ids from 0 and perhaps a weight; CSV, TSV or blanks.
+
+        Without `num_nodes` there is one node more than the largest id.
+        """
+        return cls._own(make("plim_graph_from_edge_list", path, num_nodes))._set(settings)
+
+    @classmethod
     def from_mixture(cls: Type[G], nodes_per_class: int, seed: int = 0) -> G:
         """The paper's Mixture graph: three classes in the plane; its size there is 2000 nodes per class."""
         return cls._own(make("plim_graph_from_mixture", nodes_per_class, seed))
 
     @classmethod
     def load(cls: Type[G], path: Any) -> G:
-        """Reads an .npz file, as save() and numpy.savez write it."""
+        """Reads an .npz file, as save() and numpy.savez write it, or a Matrix Market file; or maps a store."""
         return cls._own(make("plim_graph_load", path))
 
     def save(self, path: Any) -> None:
         """Writes an .npz file, whole or not at all."""
         call("plim_graph_save", self, path)
+
+    def save_store(self, directory: Any) -> None:
+        """Writes a store, a directory of .npy files that load() maps into memory."""
+        call("plim_graph_save_store", self, directory)
 
     # What it has ------------------------------------------------------------------------------------------------------
 
@@ -198,7 +235,7 @@ class Graph(SavedHandle):
         call("plim_graph_set_normalization", self, number)
 
     def set_cache(self, max_bytes: int) -> None:
-        """Bounds the memory for ÂX; 1 GiB at first, 0 keeps nothing."""
+        """Bounds the memory for ÂX; 1 GiB at first, 0 for a store; 0 keeps nothing."""
         call("plim_graph_set_cache", self, max_bytes)
 
     # Where it goes ----------------------------------------------------------------------------------------------------

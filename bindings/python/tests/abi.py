@@ -11,7 +11,8 @@ from support import ROOT, check
 
 HEADER = re.sub(r"/\*.*?\*/|//[^\n]*", "", (ROOT / "include" / "plimsoll.h").read_text(encoding="utf-8"), flags=re.S)
 SCALARS = {"size_t": "size", "int32_t": "i32", "uint32_t": "u32", "uint64_t": "u64", "double": "f64", "void": "none",
-           "plim_status": "status", "plim_oracle": "oracle", "plim_progress_fn": "progress_fn"}
+           "plim_status": "status", "plim_oracle": "oracle", "plim_progress_fn": "progress_fn",
+           "plim_release_fn": "release_fn"}
 ARRAYS = {"size_t": "sizes", "int32_t": "i32s", "int64_t": "i64s", "float": "f32s", "double": "f64s"}
 
 
