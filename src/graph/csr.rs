@@ -40,6 +40,13 @@ impl Csr {
         Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values }
     }
 
+    /// Passes [`Array::expect_leaps`] on.
+    pub fn expect_leaps(&self) {
+        self.indptr.expect_leaps();
+        self.indices.expect_leaps();
+        self.values.expect_leaps();
+    }
+
     /// Bytes of this process's own.
     pub fn bytes(&self) -> usize {
         self.indptr.bytes() + self.indices.bytes() + self.values.bytes()

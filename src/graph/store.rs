@@ -165,6 +165,13 @@ impl Store<'_> {
         graph.cache_bytes = 0;
         let n = graph.num_nodes();
         graph.features = self.features(&meta, n)?;
+        // The checks went from end to end; what is to come draws its rows.
+        graph.adjacency.parts().0.expect_leaps();
+        match &graph.features {
+            Some(Matrix::Dense { data, .. }) => data.expect_leaps(),
+            Some(Matrix::Sparse { csr, .. }) => csr.expect_leaps(),
+            None => {}
+        }
         if let Some((shape, labels)) = self.integers("labels", 1)? {
             expect_len("labels", shape[0], n)?;
             graph.set_labels(&labels)?;

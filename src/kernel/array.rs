@@ -64,10 +64,18 @@ impl<T: Number> Array<T> {
         if !start.is_aligned() {
             return Ok(None);
         }
-        // Sampled nodes lie anywhere, so what follows a page is not needed with it. Merely a hint: it may fail.
-        #[cfg(unix)]
-        let _ = map.advise(memmap2::Advice::Random);
         Ok(Some(Array::Lent(Lent { start, len, owner: Arc::new(map) })))
+    }
+
+    /// Says that from here on numbers are read anywhere, not in order: what follows a page of a mapped file need not be read
+    /// along with it. Merely a hint.
+    pub fn expect_leaps(&self) {
+        #[cfg(unix)]
+        if let Array::Lent(Lent { owner, .. }) = self
+            && let Some(map) = owner.downcast_ref::<memmap2::Mmap>()
+        {
+            let _ = map.advise(memmap2::Advice::Random);
+        }
     }
 
     /// The same numbers once more; those that lie elsewhere are not copied.
