@@ -280,10 +280,13 @@ impl Adjacency {
         let mut weights = self.weights.as_mut().map(Array::own).transpose()?;
         let values = self.operator.values.own()?;
         let (old, new) = (indices.len(), indices.len() + missing);
+        // The values come last: what grows may be copied, and then there are two of it for a moment.
         indices.try_reserve_exact(missing)?;
-        values.try_reserve_exact(new.saturating_sub(values.len()))?;
         if let Some(weights) = &mut weights {
             weights.try_reserve_exact(missing)?;
+        }
+        values.try_reserve_exact(new.saturating_sub(values.len()))?;
+        if let Some(weights) = &mut weights {
             weights.resize(new, 0.0);
         }
         values.resize(new, 0.0);
