@@ -25,8 +25,8 @@ NOUNS = {
     "history": ("History", "What training recorded."),
     "bound": ("Bounds", "What wrong gradients cost SGD."),
     "sample": ("Sample sizes", "How many draws suffice, by formula."),
-    "probe": ("Measuring: options", "How to measure gradients."),
-    "tail": ("Measuring: tails", "How wrong an estimator's gradients are."),
+    "probe": ("Probe options", "How gradients are measured."),
+    "tail": ("Tail", "How wrong an estimator's gradients are."),
     "plan": ("Plan", "The smallest sample that is right enough, and whether it pays."),
 }
 SAME = {"progress": "train", "split": "graph", "normalization": "graph", "distribution": "estimator",
@@ -174,6 +174,8 @@ class Page:
     def link(self, text):
         def one(match):
             name = match[1]
+            if name == self.where:
+                return f"<b>{name}</b>{match[2]}"
             if name in self.names:
                 return f'<a href="#{name}">{name}{match[2]}</a>'
             if name.endswith("_") and any(other.startswith(name) for other in self.names):
@@ -300,7 +302,7 @@ class Page:
             functions = [i for i in self.groups[key] if i.kind == "function"]
             title = NOUNS.get(key, (key.capitalize(), ""))[0]
             out.append(f'<details><summary><a href="#{key}">{title}</a> <span>{len(functions)}</span></summary><ul>')
-            out += [f'<li><a href="#{i.name}">{short(i.name)}</a></li>' for i in functions]
+            out += [f'<li><a href="#{i.name}">{short(i.name, key)}</a></li>' for i in functions]
             out.append("</ul></details>")
         return "\n".join(out)
 
@@ -313,8 +315,9 @@ class Page:
         return re.sub(r"@(\w+)@", lambda match: parts[match[1]], TEMPLATE)
 
 
-def short(name):
-    return name.removeprefix("plim_")
+def short(name, key):
+    """What the contents call a function under its noun; it may break after each _."""
+    return name.removeprefix("plim_").removeprefix(key + "_").replace("_", "_<wbr>")
 
 
 TEMPLATE = """<!doctype html>
@@ -360,6 +363,7 @@ body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 sy
 a { color: var(--link); text-decoration: none; }
 a:hover { text-decoration: underline; }
 code, pre { font-family: var(--code); font-size: .875em; }
+pre code { font-size: 1em; }
 .skip { position: absolute; left: -99rem; }
 .skip:focus { left: 1rem; top: 1rem; z-index: 3; background: var(--page); padding: .5rem; }
 header { grid-column: 1 / -1; position: sticky; top: 0; z-index: 2; display: flex; gap: 1rem; align-items: center;
@@ -373,13 +377,15 @@ input { width: 100%; font: inherit; color: inherit; background: var(--panel); bo
 output { position: absolute; right: 2.2rem; top: .42rem; color: var(--soft); font-size: .85rem; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 nav { position: sticky; top: 3.4rem; align-self: start; max-height: calc(100vh - 3.4rem); overflow: auto;
-  padding: 1.25rem .5rem 2rem 1.25rem; font-size: .9rem; border-right: 1px solid var(--line); }
+  padding: 1.25rem .5rem 2rem 1.25rem; font-size: .9rem; }
 nav summary { padding: .2rem 0; cursor: pointer; color: var(--soft); }
 nav summary a { font-weight: 600; color: var(--ink); }
 nav summary span { font-size: .8rem; }
 nav ul { list-style: none; margin: 0 0 .5rem; padding-left: 1.1rem; }
+nav [aria-current] { color: var(--mark); }
 nav li { overflow-wrap: anywhere; line-height: 1.4; padding: .12rem 0; }
-main { padding: 1.5rem clamp(1rem, 4vw, 3rem) 6rem; max-width: 58rem; }
+main { padding: 1.5rem clamp(1rem, 4vw, 3rem) 6rem; max-width: 58rem;
+  border-left: 1px solid var(--line); }
 h1 { font-size: 2rem; margin: 0 0 .75rem; letter-spacing: -.01em; }
 h2 { font-size: 1.5rem; margin: 3.5rem 0 .25rem; padding-bottom: .35rem; border-bottom: 2px solid var(--mark); }
 h2 a, h3 a { color: inherit; }
@@ -413,9 +419,11 @@ thead th { color: var(--soft); font-size: .85rem; }
   header { flex-wrap: wrap; gap: .5rem; padding: .5rem 1rem; }
   form { flex: 1 0 100%; margin: 0; }
   html { scroll-padding-top: 6.5rem; }
-  nav { position: static; max-height: none; border: 0; border-bottom: 1px solid var(--line); padding: 1rem; columns: 2; }
+  main { border: 0; }
+  nav { position: static; max-height: none; border-bottom: 1px solid var(--line); padding: 1rem; columns: 2; }
   nav details { break-inside: avoid; }
   dl.params > div, .rule { grid-template-columns: 1fr; gap: 0; }
+  .signature { white-space: pre-wrap; }
   tbody tr { display: block; padding: .5rem; border-bottom: 1px solid var(--line); }
   thead { display: none; }
   tbody th, tbody td { display: inline-block; border: 0; padding: 0 .5rem 0 0; white-space: normal; overflow-wrap: anywhere; }
@@ -444,11 +452,16 @@ function find() {
   said.value = words.length ? found : "";
 }
 search.addEventListener("input", () => { find(); scrollTo(0, 0); });
-// A link to what the search hides ends the search.
-addEventListener("hashchange", () => {
+// The contents open where the reader is; a link to what the search hides ends the search.
+function arrive() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (const link of document.querySelectorAll("nav [aria-current]")) link.removeAttribute("aria-current");
+  const link = target && document.querySelector(`nav a[href="#${target.id}"]`);
+  if (link) { link.setAttribute("aria-current", "true"); link.closest("details").open = matchMedia("(min-width: 56rem)").matches; }
   if (search.value && target && !target.offsetParent) { search.value = ""; find(); target.scrollIntoView(); }
-});
+}
+addEventListener("hashchange", arrive);
+arrive();
 search.form.addEventListener("submit", event => {
   event.preventDefault();
   const first = entries.find(({ element }) => !element.hidden);
