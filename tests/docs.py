@@ -13,8 +13,8 @@ in their order; it begins with program.c and program.cpp of tests/install, and t
     sh              commands, run with what the block before exported and in the directory it went to; `sh repo` starts
                     in the repository. A page that tests/install.py runs is left to it.
     console         the same, behind "$ ", with the output of each
-    text            the output of the block before it. A number may be off by 5 %, one of seconds by anything; "…" is
-                    any text.
+    text            the output of the block before it. A number may be off by 5 % or by one in its last decimal,
+                    one of seconds by anything; "…" is any text.
 
 `no-run` and a reason behind a tag take a block out; the reason is printed.
 """
@@ -110,10 +110,10 @@ class Runner:
     def execute(self, command):
         try:
             done = subprocess.run(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL, errors="replace",
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.machine.environment, timeout=120)
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.machine.environment, timeout=120)
         except subprocess.TimeoutExpired:
             return Outcome(False, "no end after 120 s")
-        return Outcome(done.returncode == 0, done.stdout + done.stderr)
+        return Outcome(done.returncode == 0, done.stdout)
 
     def compiled(self, tag, source):
         """Compiles a program and runs it."""
@@ -157,13 +157,14 @@ def matches(wanted, found):
             elif token[0].isspace():
                 pattern += r"\s+"
             else:
-                numbers.append(float(token[0].replace(",", "")))
+                decimals = re.search(r"\.(\d+)$", token[0])
+                numbers.append((float(token[0].replace(",", "")), 1.01 * 10 ** -len(decimals[1]) if decimals else 1e-12))
                 pattern += rf"({number})"
         match = re.fullmatch(pattern + re.escape(want[at:]), find)
         if match is None:
             return False
         got = [float(text.replace(",", "")) for text in match.groups()]
-        return all(abs(g - n) <= max(0.05 * abs(n), 1e-12) for n, g in zip(numbers, got))
+        return all(abs(g - n) <= max(0.05 * abs(n), last) for (n, last), g in zip(numbers, got))
 
     want = [line.strip() for line in wanted.strip().splitlines()]
     find = [line.strip() for line in found.strip().splitlines()]
@@ -396,7 +397,7 @@ def check_reference(out):
     broken = {
         "has no description": ("extern \"C\" {\n#endif // __cplusplus\n", r"\g<0>\nvoid plim_undocumented(void);\n"),
         "no @param layer": (r"^ \* @param layer [^@]*?(?=^ \* @param)", ""),
-        "@param nothing": (r"^ \* @param layer ", " * @param nothing "),
+        "@param nothing": (r"^ \* @param layer ", r" * @param nothing  x\n\g<0>"),
         "no @return": (r"^ \* @return the number; [^@/]*?(?=^ \*/)", ""),
         "plim_gone": (r"plim_tail_fit\(\) measures", "plim_gone() measures"),
     }
@@ -412,9 +413,9 @@ def check_reference(out):
 def check_matching():
     """`text` blocks are really compared."""
     same = [("a 100.0 b", "a  101.2 b"), ("x …\n…\nend", "x y z\n1\n2\nend"), ("5 ms", "900 ms"), ("…", ""), ("", ""),
-            ("1,234 and -2e-3", "1234 and -0.00201"), ("…\na", "a\nb\na")]
+            ("1,234 and -2e-3", "1234 and -0.00201"), ("0.010", "0.011"), ("…\na", "a\nb\na")]
     other = [("a 100.0 b", "a 110 b"), ("a", "b"), ("a", "a\nb"), ("a\nb", "a"), ("5 m", "6 m"), ("…\nend", "end\nx"),
-             ("0", "1"), ("v1", "v2"), ("loss 0.5", "loss")]
+             ("0", "1"), ("0.010", "0.012"), ("v1", "v2"), ("loss 0.5", "loss")]
     for wanted, found in same:
         assert matches(wanted, found), (wanted, found)
     for wanted, found in other:
