@@ -95,6 +95,12 @@ def header_block():
     return Block(name, 1 + text[:program.start()].count("\n"), "c", [], code)
 
 
+def count_indented(text):
+    """How many blocks are set off by four spaces alone: they have no tag, and nobody runs them."""
+    after_blank = re.findall(r"(?:^|\n\n)(?: {4}.*\n(?:\n(?= {4}))?)+", "\n" + prose(text) + "\n")
+    return sum(not re.match(r"\s*([-*]|\d+\.) ", block) for block in after_blank)
+
+
 def undented(text):
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
@@ -130,14 +136,17 @@ class Runner:
         return self.execute([str(program)]) if done.ok else done
 
     def shell(self, commands, where=None):
-        """Runs commands with what earlier ones of the page exported, where they went to."""
+        """Runs commands with what earlier ones of the page exported, where they went to.
+
+        `set -e` does not see that the first of `a && b` failed; at the end of the commands the status is looked at.
+        """
         state = self.folder / ".shell"
         state.mkdir(exist_ok=True)
         before = "" if where is None else f'cd "{where}"\n'
         after = "" if where is not None else f'\npwd > "{state}/place"'
         script = f'[ ! -f "{state}/variables" ] || . "{state}/variables"\n' \
                  f'[ ! -f "{state}/place" ] || cd "$(cat "{state}/place")"\n' \
-                 f'{before}set -e\n{commands}{after}\nexport -p > "{state}/variables"\n'
+                 f'{before}set -e\n{commands}\n[ $? -eq 0 ]{after}\nexport -p > "{state}/variables"\n'
         return self.execute(["sh", "-u", "-c", script])
 
 
@@ -225,7 +234,7 @@ def cmake(run, block):
         text = "cmake_minimum_required(VERSION 3.15...4.0)\nproject(page LANGUAGES C CXX)\n" \
                "add_executable(program program.c)\n" + text
     (run.folder / "CMakeLists.txt").write_text(text)
-    return run.shell(f'cmake -S "{run.folder}" -B "{run.folder}/.cmake" -DCMAKE_PREFIX_PATH=$PREFIX && '
+    return run.shell(f'cmake -S "{run.folder}" -B "{run.folder}/.cmake" -DCMAKE_PREFIX_PATH=$PREFIX\n'
                      f'cmake --build "{run.folder}/.cmake"')
 
 
@@ -456,6 +465,7 @@ def main():
 
     everything = {"include/plimsoll.h": [header_block()]}
     everything |= {page: blocks_of(page, text) for page, text in pages.items()}
+    counts["not run: indented, without a tag"] = sum(map(count_indented, pages.values()))
     for page, blocks in everything.items():
         if blocks and (not options.pages or page in options.pages):
             begun = time.monotonic()
