@@ -93,8 +93,7 @@ def parse(header):
             if name.startswith("PLIM_VERSION") and doc is None:
                 doc = " Part of the version of this header."
         elif code.startswith("typedef"):
-            kind, name = "type", re.search(r"(\w+);$|\(\*(\w+)\)", code)
-            name = name[2] or name[1] if "(*" not in code else re.search(r"\(\*(\w+)\)", code)[1]
+            kind, name = "type", (re.search(r"\(\*(\w+)\)", code) or re.search(r"(\w+);$", code))[1]
         else:
             kind, name = "function", re.search(r"\b(plim_\w+)\(", code)[1]
         try:
@@ -110,7 +109,7 @@ def make_item(kind, name, doc, code):
     summary, details, params, returns = parse_comment(doc)
     fields, value = [], ""
     if kind == "constant":
-        value = code.split(None, 2)[2].strip('"') if '"' not in code else code.split(None, 2)[2]
+        value = code.split(None, 2)[2]
     if kind == "type" and "{" in code:
         for field in re.finditer(r"/\*\*(.*?)\*/\s*([^;/]*;)", code, re.S):
             fields.append((field[2], " ".join(line for line in comment_text(field[1]) if line)))
@@ -160,11 +159,9 @@ class Page:
         self.groups = {}
         for item in items:
             self.groups.setdefault(noun(item.name), []).append(item)
-        order = [key for key in self.groups if key != LIBRARY and key in {noun(i.name) for i in items}]
-        # As the functions come in the header; constants come before them there, by file.
-        first = {key: next((n for n, i in enumerate(items) if i.kind == "function" and noun(i.name) == key), len(items))
-                 for key in order}
-        self.order = [LIBRARY] + sorted(order, key=first.get)
+        # As their functions come in the header, where constants and types come before them in another order.
+        functions = [noun(item.name) for item in items if item.kind == "function"]
+        self.order = list(dict.fromkeys([LIBRARY, *functions, *self.groups]))
 
     def prose(self, text):
         """Text with its code in <code> and its names as links."""
@@ -271,7 +268,7 @@ class Page:
         for line in [*self.intro, ""]:
             if line.startswith("@file"):
                 continue
-            if line.startswith("    ") or program and not line and len(program) < 28:
+            if line.startswith("    ") or program and not line:
                 program.append(line[4:])
             else:
                 if program:
@@ -308,7 +305,6 @@ class Page:
 
     def text(self):
         count = sum(item.kind == "function" for item in self.items)
-        # The introduction is one of the texts that must lead somewhere, so everything is made before it is put together.
         parts = {"TITLE": f"Plimsoll {self.version}: the C interface", "VERSION": self.version, "COUNT": str(count),
                  "CONTENTS": self.contents(), "INTRODUCTION": self.introduction(),
                  "SECTIONS": "\n".join(self.section(key) for key in self.order), "STYLE": STYLE, "SCRIPT": SCRIPT}

@@ -119,7 +119,7 @@ class Runner:
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.machine.environment, timeout=120)
         except subprocess.TimeoutExpired:
             return Outcome(False, "no end after 120 s")
-        return Outcome(done.returncode == 0, done.stdout)
+        return Outcome(done.returncode == 0, done.stdout if done.returncode == 0 else f"{done.stdout}exit code {done.returncode}")
 
     def compiled(self, tag, source):
         """Compiles a program and runs it."""
