@@ -2,6 +2,7 @@
 # make demo       compiles examples/c/mixture.c against it and runs it; EPOCHS=… for other than 100 epochs
 # make test       every test there is; each test-… below also runs by itself
 # make wheel      the Python package with the library inside: target/wheels/plimsoll-…-py3-none-….whl
+# make docs       the reference of the C interface, one page: target/docs/api/index.html
 # make install    the library, its headers and what pkg-config and CMake find it by, into PREFIX (/usr/local);
 #                 LIBDIR, INCLUDEDIR and DESTDIR as everywhere; docs/install.md has more
 # make uninstall  takes the same away; it wants the same variables
@@ -59,9 +60,9 @@ ifdef CFLAGS
 export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecstack
 endif
 
-.PHONY: build demo install uninstall test test-rust test-header test-readme test-c test-cpp test-isa test-examples \
-        test-install test-python test-wheel test-paper test-valgrind wheel bench bench-instructions theory paper lint \
-        header clean
+.PHONY: build demo install uninstall test test-rust test-header test-c test-cpp test-isa test-examples \
+        test-install test-python test-wheel test-docs test-paper test-valgrind wheel wheel-venv docs bench \
+        bench-instructions theory paper lint header clean
 .NOTPARALLEL:
 
 build:
@@ -93,7 +94,7 @@ uninstall:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-install test-python test-wheel \
+test: test-rust test-header test-c test-cpp test-isa test-examples test-install test-python test-wheel test-docs \
       test-paper test-valgrind
 	@echo "make test: all passed"
 
@@ -117,29 +118,6 @@ test-header:
 	  printf '#include <plimsoll.hpp>\n#include <plimsoll.hpp>\n' | \
 	    $(CXX) -std=$$std $(WARNINGS) $(CPP_DIRS) -fsyntax-only -x c++ - || exit 1; \
 	  echo "plimsoll.hpp compiles as $$std"; \
-	done
-
-# The code in the texts: the C pieces of README.md, joined into one program (what begins with # or static stands before
-# main), its C++ program, the program at the top of plimsoll.h, and those of docs/theory.md, each whole.
-README := $(BUILT)/readme
-test-readme: build
-	@rm -rf $(README) && mkdir -p $(README)
-	@awk '/^```c$$/ { on = 1; getline; top = /^(#|static )/; place = "#line " NR " \"README.md\"\n"; \
-	    if (top) head = head place; else body = body place } \
-	  /^```$$/ { on = 0 } \
-	  on { if (top) head = head $$0 "\n"; else body = body $$0 "\n" } \
-	  END { print "#include <plimsoll.h>\n#include <stdio.h>\n" head "int main(void) {\n" body "return status;\n}" }' \
-	  README.md > $(README)/tour.c
-	@sed -n '/^```cpp$$/,/^```$$/p' README.md | grep -v '^```' > $(README)/program.cpp
-	@sed -n '/^ \*     #include <plimsoll.h>$$/,/^ \*     }$$/s/^ \* *//p' include/plimsoll.h > $(README)/manual.c
-	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/tour.c -o $(README)/tour $(LINK)
-	$(CC) -std=c99 $(WARNINGS) -Iinclude $(README)/manual.c -o $(README)/manual $(LINK)
-	$(CXX) -std=c++17 $(WARNINGS) $(CPP_DIRS) $(README)/program.cpp -o $(README)/program $(LINK)
-	@awk '/^```c$$/ { on = 1; n++; next } /^```$$/ { on = 0 } on { print > "$(README)/theory" n ".c" }' docs/theory.md
-	@for source in $(README)/theory*.c; do echo "cc $${source##*/}"; \
-	  $(CC) -std=c99 $(WARNINGS) -Iinclude $$source -o $${source%.c} $(LINK) || exit 1; done
-	@cd $(README) && for program in tour manual program $$(ls theory*.c | sed 's/\.c$$//'); do \
-	  echo "readme/$$program"; ./$$program > $$program.txt || { tail -n 20 $$program.txt; exit 1; }; \
 	done
 
 $(BUILT)/c/%: tests/c/%.c $(HEADERS) | build
@@ -235,11 +213,22 @@ wheel: build
 # The wheel in a new environment; the scripts run outside the sources, with the wheel's own library.
 WHEEL_VENV  := $(TARGET)/wheel-venv
 WHEEL_TESTS := $(filter-out %/support.py,$(wildcard bindings/python/tests/*.py))
-test-wheel: export PYTHONDONTWRITEBYTECODE := 1
-test-wheel: wheel
+wheel-venv: wheel
 	$(PYTHON) -m venv --clear $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/pip install --quiet $(WHEELS)/*.whl -r bindings/python/tests/requirements.txt
+
+test-wheel: export PYTHONDONTWRITEBYTECODE := 1
+test-wheel: wheel-venv
 	$(call run,env -u PLIMSOLL_LIB $(WHEEL_VENV)/bin/python,$(abspath $(WHEEL_TESTS)))
+
+# The reference of the C interface, from the header's own comments.
+docs:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) docs/reference.py include/plimsoll.h $(TARGET)/docs/api/index.html
+
+# The code in the texts, and the texts themselves; PAGES=docs/guide.md for one page alone.
+test-docs: build wheel-venv $(NEEDS_CMAKE) $(NEEDS_PKG_CONFIG)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/docs.py --out $(TARGET)/docs/test --library $(LIB) \
+	  --python $(WHEEL_VENV)/bin/python --cc '$(CC)' --cxx '$(CXX)' --cmake $(CMAKE) --pkg-config $(PKG_CONFIG) $(PAGES)
 
 # The paper's experiments and their report. FAST=1: fewer draws and sizes; SEEDS: runs of each cell.
 PAPER := $(TARGET)/paper

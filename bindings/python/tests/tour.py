@@ -1,5 +1,4 @@
-"""The code of docs/python.md runs, and its table names every function and nothing that is not there."""
-import os
+"""The table of docs/python.md names every function; tests/docs.py runs the code of that page."""
 import re
 import sys
 
@@ -7,24 +6,6 @@ import plimsoll
 from support import ROOT, check
 
 TEXT = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-
-
-def test_the_pieces_of_the_tour_make_one_program():
-    # Each piece keeps its line numbers, for the traceback.
-    lines, on = [], False
-    for line in TEXT.splitlines():
-        fence = line.startswith("```")
-        lines.append("" if fence or not on else line)
-        on = line == "```python" if fence else on
-    program = "\n".join(lines)
-    assert program.count("import plimsoll") == 1 and "GCNClassifier" in program
-    here = os.getcwd()
-    with check.folder() as folder:
-        os.chdir(folder)
-        try:
-            exec(compile(program, "docs/python.md", "exec"), {"__name__": "tour"})
-        finally:
-            os.chdir(here)
 
 
 def test_the_table_leaves_no_function_out():
