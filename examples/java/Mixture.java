@@ -84,8 +84,8 @@ public final class Mixture {
     static void saveAndLoad(Model model, Graph graph) throws IOException {
         Path file = Files.createTempFile("model", ".safetensors");
         try {
-            check(C.plim_model_save(model, file.toString()));
-            try (Model loaded = new Model(out -> C.plim_model_load(file.toString(), out))) {
+            check(C.plim_model_save(model, utf8(file.toString())));
+            try (Model loaded = new Model(out -> C.plim_model_load(utf8(file.toString()), out))) {
                 say("test accuracy of the saved model: %.2f %%", 100 * testAccuracy(loaded, graph));
             }
         } finally {

@@ -19,7 +19,7 @@ public final class Plimsoll {
     public static final int PLIM_SPLIT_TEST = 2;
     public static final int PLIM_ERROR_CANCELLED = 10;
 
-    /** C's functions: size_t and uint64_t are long, plim_status is int, an array is an array. */
+    /** C's functions: size_t and uint64_t are long, plim_status is int, an array is an array, a text is utf8(). */
     public interface Functions extends Library {
         String plim_version();
         String plim_last_error();
@@ -35,8 +35,8 @@ public final class Plimsoll {
         void plim_graph_free(Handle graph);
 
         int plim_model_gcn(long[] widths, long num_widths, long seed, PointerByReference out);
-        int plim_model_load(String path, PointerByReference out);
-        int plim_model_save(Model model, String path);
+        int plim_model_load(byte[] path, PointerByReference out);
+        int plim_model_save(Model model, byte[] path);
         int plim_model_predict(Model model, Graph graph, int[] nodes, long num_nodes, float[] probabilities,
             long capacity);
         int plim_model_evaluate(Model model, Graph graph, int split, double[] loss, double[] accuracy);
@@ -60,6 +60,11 @@ public final class Plimsoll {
     /** The library that PLIMSOLL_LIB names, else the installed one. Its texts are UTF-8. */
     public static final Functions C = Native.load(System.getenv().getOrDefault("PLIMSOLL_LIB", "plimsoll"),
         Functions.class, Map.of(Library.OPTION_STRING_ENCODING, "UTF-8"));
+
+    /** A text as C takes it. A String argument would be encoded as the machine's locale has it. */
+    public static byte[] utf8(String text) {
+        return Native.toByteArray(text, "UTF-8");
+    }
 
     /** How far training is. NaN: not evaluated. */
     @Structure.FieldOrder({"struct_size", "epoch", "num_epochs", "step", "num_steps", "train_loss", "val_loss",
