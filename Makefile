@@ -60,8 +60,8 @@ export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecst
 endif
 
 .PHONY: build demo install uninstall test test-rust test-header test-readme test-c test-cpp test-isa test-examples \
-        test-install test-python test-wheel test-paper test-valgrind wheel bench bench-instructions theory paper lint \
-        header clean
+        test-install test-python test-wheel test-node test-java test-paper test-valgrind wheel bench bench-instructions \
+        theory paper lint header clean
 .NOTPARALLEL:
 
 build:
@@ -94,7 +94,7 @@ demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
 test: test-rust test-header test-readme test-c test-cpp test-isa test-examples test-install test-python test-wheel \
-      test-paper test-valgrind
+      test-node test-java test-paper test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -240,6 +240,11 @@ test-wheel: wheel
 	$(PYTHON) -m venv --clear $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/pip install --quiet $(WHEELS)/*.whl -r bindings/python/tests/requirements.txt
 	$(call run,env -u PLIMSOLL_LIB $(WHEEL_VENV)/bin/python,$(abspath $(WHEEL_TESTS)))
+
+# The examples for Node.js and Java, and their pages. What they need is fetched: koffi by npm, JNA by apt-get unless it is
+# installed or JNA=…/jna.jar names it. Without the tools or a network nothing is run, which is said.
+test-node test-java: test-%: build
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/languages/run.py $* --lib $(LIB) --out $(TARGET)/$* --cc '$(CC)'
 
 # The paper's experiments and their report. FAST=1: fewer draws and sizes; SEEDS: runs of each cell.
 PAPER := $(TARGET)/paper
