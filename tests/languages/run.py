@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -83,11 +84,12 @@ class Language:
         self.counts.unlink(missing_ok=True)
         said = self.run(command, expect, PLIMSOLL_LIB=self.counting, PLIMSOLL_COUNTS=self.counts, **variables)
         lines = self.counts.read_text().splitlines()
-        made, freed = ([line[2:] for line in lines if line[0] == sign] for sign in "+-")
-        check(made and sorted(made) == sorted(freed), f"{command}: handles made\n{made}\nand freed\n{freed}")
+        made, freed = (Counter(line[2:] for line in lines if line[0] == sign) for sign in "+-")
+        check(made, f"{command} made no handle")
+        check(made == freed, f"{command}: never freed: {list(made - freed)}, too often: {list(freed - made)}")
         left = sorted(path.name for path in self.tmp.iterdir() if not path.name.startswith("hsperfdata"))
         check(not left, f"{command} left {left} behind")
-        return said, len(made)
+        return said, sum(made.values())
 
     def example(self, program):
         """The example's ways: to its end, cancelled, refused, and with an installed library."""
@@ -171,14 +173,14 @@ def node(options):
     language = Language("node", options)
     commands = language.page("js")
     need("node", "npm")
-    fetch_koffi(language, commands["install"], lock)
+    fetch_koffi(language, commands["install"], (ROOT / "examples/node/package.json").read_text() + lock)
 
     language.example(["node", "mixture.js"])
     said = language.obey("run", commands["run"])
     same(said, reference.mixture(language.lib, 50), commands["run"])
 
     shutil.copy(HERE / "bindings.js", language.folder)
-    said, _ = language.run(["node", "--expose-gc", "bindings.js"], PLIMSOLL_LIB=language.lib)
+    (said, _), _ = language.run_counted(["node", "--expose-gc", "bindings.js"])
     passed = re.search(r"^# pass (\d+)$", said, re.M)
     check(passed and int(passed[1]) >= 13 and "# fail 0\n" in said, said)
     print(f"node: {passed[1]} tests of plimsoll.js passed")
@@ -194,10 +196,10 @@ def node(options):
     print("node: background.js trains beside the event loop, until the time is over or a signal comes")
 
 
-def fetch_koffi(language, command, lock):
-    """node_modules, by the page's command. What was installed from the same lock file is kept, and needs no network."""
-    kept, stamp = language.out / "node_modules", language.out / "installed.json"
-    if not (kept.exists() and stamp.exists() and stamp.read_text() == lock):
+def fetch_koffi(language, command, wanted):
+    """node_modules, by the page's command. What was installed by the same files is kept, and needs no network."""
+    kept, stamp = language.out / "node_modules", language.out / "installed"
+    if not (kept.exists() and stamp.exists() and stamp.read_text() == wanted):
         settings = {"cache": language.out / "cache", "audit": "false", "fund": "false", "update_notifier": "false",
                     "fetch_retries": 1, "fetch_retry_mintimeout": 1000}
         process = language.start(["sh", "-eu", "-c", command],
@@ -208,7 +210,7 @@ def fetch_koffi(language, command, lock):
         check(process.returncode == 0, f"{command}{said}")
         shutil.rmtree(kept, ignore_errors=True)
         (language.folder / "node_modules").rename(kept)
-        stamp.write_text(lock)
+        stamp.write_text(wanted)
         print("node: the page's commands 'install'")
     (language.folder / "node_modules").symlink_to(kept)
 
@@ -257,7 +259,7 @@ def fetch_jna(language):
         done = subprocess.run(["apt-get", "download", "libjna-java", "libjna-jni"], cwd=unpacked, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
-            raise NotChecked(f"JNA cannot be fetched; JNA=…/jna.jar may name it\n{done.stdout}")
+            raise NotChecked(f"JNA cannot be fetched ({done.stdout.splitlines()[-1]}); JNA=…/jna.jar may name it")
         for package in unpacked.glob("*.deb"):
             language.run(["dpkg-deb", "-x", str(package), str(unpacked)])
         # Debian's JNA looks for its own library in /usr/lib, and then on the class path.
