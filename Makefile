@@ -61,7 +61,7 @@ export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecst
 endif
 
 .PHONY: build demo install uninstall test test-rust test-header test-c test-cpp test-isa test-examples \
-        test-install test-python test-wheel test-docs test-paper test-valgrind wheel wheel-venv docs bench \
+        test-install test-python test-wheel test-node test-java test-docs test-paper test-valgrind wheel wheel-venv docs bench \
         bench-instructions theory paper lint header clean
 .NOTPARALLEL:
 
@@ -94,8 +94,8 @@ uninstall:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-c test-cpp test-isa test-examples test-install test-python test-wheel test-docs \
-      test-paper test-valgrind
+test: test-rust test-header test-c test-cpp test-isa test-examples test-install test-python test-wheel test-node \
+      test-java test-docs test-paper test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -229,6 +229,11 @@ docs:
 test-docs: build wheel-venv $(NEEDS_CMAKE) $(NEEDS_PKG_CONFIG)
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/docs.py --out $(TARGET)/docs/test --library $(LIB) \
 	  --python $(WHEEL_VENV)/bin/python --cc '$(CC)' --cxx '$(CXX)' --cmake $(CMAKE) --pkg-config $(PKG_CONFIG) $(PAGES)
+
+# The examples for Node.js and Java, and their pages. What they need is fetched: koffi by npm, JNA by apt-get unless it is
+# installed or JNA=…/jna.jar names it. Without the tools or a network nothing is run, which is said.
+test-node test-java: test-%: build
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/languages/run.py $* --lib $(LIB) --out $(TARGET)/$* --cc '$(CC)'
 
 # The paper's experiments and their report. FAST=1: fewer draws and sizes; SEEDS: runs of each cell.
 PAPER := $(TARGET)/paper

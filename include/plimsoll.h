@@ -68,6 +68,12 @@
  *
  * Types. Node ids are int32_t, offsets int64_t, counts size_t, data float (row-major). All numbers
  * that a constant names are stable.
+ *
+ * Other languages. A handle is a 64-bit number in the shape of a pointer: there is nothing at that
+ * address, and it is good on every thread. A function that was set as a callback must be kept from
+ * the garbage collector until it is replaced or its options are freed. The text of an error stays on
+ * the thread of the call; where calls run on another thread, ask for it there. docs/node.md and
+ * docs/java.md are examples.
  */
 
 #ifndef PLIMSOLL_H
@@ -1488,8 +1494,9 @@ plim_status plim_train_options_set_adaptive(plim_train_options *options,
  * Sets a function that is told of progress and may cancel.
  *
  * @param options    the options.
- * @param fn         the function; NULL for none, which is the default. See plim_progress_fn.
- * @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+ * @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
+ *                   callable as long as training with these options may run.
+ * @param user_data  handed to the function as it is; it must live as long.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
@@ -1819,8 +1826,9 @@ plim_status plim_probe_options_set_batch(plim_probe_options *options,
  * Sets a function that is told of progress and may cancel.
  *
  * @param options    the options.
- * @param fn         the function; NULL for none, which is the default. See plim_progress_fn.
- * @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+ * @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
+ *                   callable as long as a measurement with these options may run.
+ * @param user_data  handed to the function as it is; it must live as long.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */

@@ -190,8 +190,9 @@ pub unsafe extern "C" fn plim_probe_options_set_batch(
 /// Sets a function that is told of progress and may cancel.
 ///
 /// @param options    the options.
-/// @param fn         the function; NULL for none, which is the default. See plim_progress_fn.
-/// @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+/// @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
+///                   callable as long as a measurement with these options may run.
+/// @param user_data  handed to the function as it is; it must live as long.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
