@@ -153,7 +153,8 @@ test('(null, 0) is all nodes, in the same bits as a list', () => {
 test('names of files are UTF-8, there and back', () => {
   check(c.plim_model_save(model, 'modèle-✓.safetensors'));
   assert.ok(readdirSync('.').includes('modèle-✓.safetensors'));
-  assert.throws(() => handles.make('model', (out) => c.plim_model_load('nowhere-✓', out)), /^PlimsollError: .*nowhere-✓/);
+  const load = () => handles.make('model', (out) => c.plim_model_load('nowhere-✓', out));
+  assert.throws(load, /^PlimsollError: .*nowhere-✓/);
 });
 
 test('of an asynchronous call the status comes, and the text stays behind on its thread', async () => {

@@ -49,9 +49,9 @@ class Language:
         self.folder, self.tmp, self.counts = self.out / "example", self.out / "tmp", self.out / "handles.txt"
         for folder in self.folder, self.tmp:
             shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(ROOT / "examples" / name, self.folder, ignore=shutil.ignore_patterns("node_modules"))
+        shutil.copytree(ROOT / "examples" / name, self.folder, ignore=shutil.ignore_patterns("node_modules", "classes"))
         self.tmp.mkdir()
-        drop = ("PLIMSOLL_LIB", "PLIM_ISA", "LD_LIBRARY_PATH", "NODE_OPTIONS", "NODE_PATH", "CLASSPATH",
+        drop = ("PLIMSOLL_LIB", "LD_LIBRARY_PATH", "NODE_OPTIONS", "NODE_PATH", "CLASSPATH",
                 "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JDK_JAVAC_OPTIONS")
         self.environment = {key: value for key, value in os.environ.items() if key not in drop}
         self.environment |= {"TMPDIR": str(self.tmp), "XDG_CACHE_HOME": str(self.out / "cache"), "LIB": str(self.lib)}
@@ -123,7 +123,7 @@ class Language:
         boxes = re.findall(r"^```(.*?)\n(.*?)^```$", text, re.M | re.S)
         check(text.count("```") == 2 * len(boxes), f"{name}: a box does not end")
         sources = {path.name: path.read_text(encoding="utf-8") for folder in (ROOT / "examples" / self.name, HERE)
-                   for path in folder.rglob(f"*.{suffix}")}
+                   for path in folder.rglob(f"*.{suffix}") if "node_modules" not in path.parts}
         excerpts = [box for kind, box in boxes if kind == suffix]
         commands = {kind[3:]: box for kind, box in boxes if kind.startswith("sh ")}
         outputs = [box for kind, box in boxes if kind == "text"]
