@@ -7,11 +7,10 @@ in their order; it begins with program.c and program.cpp of tests/install, and t
                     folder, for the commands of the page. Without main: the pieces of a page make one program; a piece
                     that begins with # or static stands before main.
     c excerpt       stands word for word in examples/, in a header or in a program of the same page
-    js, java        stands word for word in a file of examples/
     python          the pieces of a page make one program, run with the wheel
     cmake           a project, or the lines that a project for program.c lacks: configured and built
     sh              commands, run with what the block before exported and in the directory it went to; `sh repo` starts
-                    in the repository. A page that tests/install.py runs is left to it.
+                    in the repository. A page that tests/install.py or tests/languages runs is left to it.
     console         the same, behind "$ ", with the output of each
     text            the output of the block before it. A number may be off by 5 % or by one in its last decimal,
                     one of seconds by anything; "…" is any text.
@@ -36,6 +35,8 @@ import install
 REPOSITORY = install.REPOSITORY
 WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Werror".split()
 DIALECTS = {"c": ["-std=c99"], "cpp": ["-std=c++17", "-Wno-missing-field-initializers"]}
+# Pages whose blocks tests/languages runs.
+ELSEWHERE = {"docs/node.md": "test-node", "docs/java.md": "test-java"}
 SENTINEL = "\x01"
 failures, left_out, counts = [], [], Counter()
 
@@ -255,8 +256,7 @@ def excerpt(block, programs):
     code = undented(block.text)
     if any(code in undented(text) for text in programs):
         return Outcome(True, "")
-    places = [REPOSITORY / "examples"] if block.tag in ("js", "java") else \
-        [REPOSITORY / place for place in ("examples", "include", "bindings/cpp")]
+    places = [REPOSITORY / place for place in ("examples", "include", "bindings/cpp")]
     for path in (path for place in places for path in sorted(place.rglob("*")) if path.is_file()):
         if "node_modules" not in path.parts and code in undented(path.read_text(encoding="utf-8", errors="replace")):
             return Outcome(True, "")
@@ -265,6 +265,9 @@ def excerpt(block, programs):
 
 def check_page(machine, options, page, blocks, boxes):
     """Runs the blocks of a page, in order."""
+    if page in ELSEWHERE:
+        counts[f"block of {ELSEWHERE[page]}"] += len(blocks)
+        return
     wanted = [b for b in blocks if "no-run" not in b.words]
     run = Runner(machine, options, page)
     programs = [b.text for b in wanted if b.tag in DIALECTS and b.is_program()]
@@ -292,7 +295,7 @@ def check_page(machine, options, page, blocks, boxes):
                 fail(block.place, f"the output is\n{last.output}")
             counts[kind] += 1
             continue
-        if "excerpt" in block.words or block.tag in ("js", "java"):
+        if "excerpt" in block.words:
             kind, last = f"{block.tag} excerpt", excerpt(block, programs)
         elif block.tag in DIALECTS and block.is_program():
             kind = f"{block.tag} program"
