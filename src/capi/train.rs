@@ -12,7 +12,7 @@ use super::status::plim_status;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::optim::Interrupt;
-use crate::train::{Adaptive, Column, History, Options, Progress, train};
+use crate::train::{Adaptive, Column, History, Monitor, Options, Progress, train};
 use std::ffi::{c_char, c_void};
 
 /// How to train. Release it with plim_train_options_free().
@@ -39,6 +39,13 @@ pub const PLIM_HISTORY_BATCH_LOSS: i32 = 4;
 pub const PLIM_HISTORY_SAMPLE_SIZE: i32 = 5;
 /// Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
 pub const PLIM_HISTORY_ERROR: i32 = 6;
+
+/// Monitor: the highest accuracy over the validation nodes is the best. The default.
+pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
+/// Monitor: the lowest loss over the validation nodes is the best, without λ.
+pub const PLIM_MONITOR_VAL_LOSS: i32 = 1;
+/// Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
+pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
 
 /// Options and the callback that goes with them.
 #[derive(Clone)]
@@ -169,9 +176,10 @@ pub extern "C" fn plim_train_options_set_seed(options: *mut plim_train_options, 
     })
 }
 
-/// Chooses whether the model ends with the parameters of its best epoch, the first of the highest validation accuracy.
+/// Chooses whether the model ends with the parameters of its best epoch, by plim_train_options_set_monitor().
 ///
-/// Without an evaluated validation split there is no best epoch, and the model ends with its last parameters.
+/// Where the monitor saw nothing, for want of validation nodes or of evaluations, there is no best epoch, and the model
+/// ends with its last parameters.
 ///
 /// @param options  the options.
 /// @param on       0 for off; anything else for on, which is the default.
@@ -186,10 +194,11 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
     })
 }
 
-/// Ends training when an evaluation finds that so many epochs have not improved the validation accuracy.
+/// Ends training when an evaluation finds that so many epochs have not been better, by plim_train_options_set_monitor().
 ///
 /// @param options  the options.
-/// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.
+/// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and, unless the monitor is
+///                 PLIM_MONITOR_TRAIN_LOSS, a validation split.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -197,6 +206,25 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
 pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_options, epochs: usize) -> plim_status {
     set(options, |options| {
         options.patience = epochs;
+        Ok(())
+    })
+}
+
+/// Chooses what the best epoch is: the one that is restored, that patience counts from and that
+/// plim_history_best_epoch() tells.
+///
+/// Of equal epochs the first is the best. An epoch that was not evaluated is neither better nor worse than any other. A
+/// checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
+///
+/// @param options  the options.
+/// @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS or PLIM_MONITOR_TRAIN_LOSS.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_monitor(options: *mut plim_train_options, monitor: i32) -> plim_status {
+    set(options, |options| {
+        options.monitor = Monitor::try_from(monitor)?;
         Ok(())
     })
 }
@@ -249,7 +277,7 @@ pub unsafe extern "C" fn plim_train_options_set_checkpoint(
 /// Goes on from a checkpoint, if the file is there; a missing one starts afresh.
 ///
 /// The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
-/// estimator, kind of optimizer, batch size or seed makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+/// estimator, kind of optimizer, batch size, seed or monitor makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
 ///
 /// @param options  the options.
 /// @param path     a file name; NULL to start afresh, which is the default. Copied.
@@ -411,11 +439,11 @@ pub extern "C" fn plim_history_num_epochs(history: *const plim_history) -> usize
     getter(|| Some(ptr::facts(history)?.num_epochs))
 }
 
-/// The first epoch of the highest validation accuracy, from 1.
+/// The best epoch, from 1, by plim_train_options_set_monitor(); the first of equals.
 ///
 /// @param history  the history.
 ///
-/// @return the epoch; 0 if none was evaluated on a validation split, for NULL or a handle that is not live.
+/// @return the epoch; 0 if the monitor saw none, for NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize {
     getter(|| Some(ptr::facts(history)?.best_epoch))

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"PLIMCKP2";
+const MAGIC: &[u8; 8] = b"PLIMCKP3";
 const KEY: &str = "plimsoll.checkpoint";
 
 impl Run<'_, '_> {
@@ -98,7 +98,7 @@ impl Run<'_, '_> {
         let state = State::from_parts(&parts, len)?;
         let gradients = count("gradients")?;
         let size = about["sample size"].as_u64().and_then(|size| usize::try_from(size).ok());
-        let mut history = History::default();
+        let mut history = History::new(self.options.monitor);
         for record in records.as_chunks::<{ Record::LEN }>().0 {
             history.push(Record::from_array(*record))?;
         }
@@ -116,7 +116,7 @@ impl Run<'_, '_> {
 
     /// What a checkpoint must share with the run that goes on from it.
     fn identity(&self) -> Value {
-        let Options { batch_size, seed, adaptive, .. } = self.options;
+        let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
         json!({
             "nodes": self.graph.num_nodes(),
             "edges": self.graph.num_edges(),
@@ -128,6 +128,8 @@ impl Run<'_, '_> {
             "optimizer": self.optimizer.rule_name(),
             "batch size": batch_size,
             "seed": seed,
+            // The parameters kept are those of the epoch that this found best.
+            "monitor": monitor.name(),
             "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
         })
     }

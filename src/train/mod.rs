@@ -5,7 +5,7 @@ mod checkpoint;
 mod history;
 
 pub use adaptive::Adaptive;
-pub use history::{Column, History};
+pub use history::{Column, History, Monitor};
 
 use crate::error::{Error, Result, try_copied};
 use crate::estimator::Estimator;
@@ -30,8 +30,10 @@ pub struct Options {
     pub seed: u64,
     /// Whether the model ends with the parameters of its best epoch.
     pub restore_best: bool,
-    /// Stop when this many epochs have not improved the validation accuracy; 0 = never.
+    /// Stop when this many epochs have not been better; 0 = never.
     pub patience: usize,
+    /// What the best epoch is chosen by.
+    pub monitor: Monitor,
     /// Evaluate after each so many epochs, and after the last; 0 = never.
     pub evaluate_every: usize,
     /// Where to write checkpoints, and after how many epochs.
@@ -50,6 +52,7 @@ impl Default for Options {
             seed: 0,
             restore_best: true,
             patience: 0,
+            monitor: Monitor::default(),
             evaluate_every: 1,
             checkpoint: None,
             resume: None,
@@ -102,7 +105,7 @@ pub fn train(
         optimizer,
         options,
         report,
-        history: History::default(),
+        history: History::new(options.monitor),
         best: None,
         order: Vec::new(),
         sizes: None,
@@ -152,11 +155,12 @@ impl Run<'_, '_> {
         self.estimator.check(self.model, self.graph)?;
         self.order = try_copied(self.graph.labelled_split(Split::Train)?)?;
         self.optimizer.check_fits(self.model.parameters().len())?;
-        let Options { patience, evaluate_every, .. } = *self.options;
+        let Options { patience, monitor, evaluate_every, .. } = *self.options;
         if patience > 0 && evaluate_every == 0 {
             return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
         }
-        if patience > 0 || (evaluate_every > 0 && !self.graph.split(Split::Val).is_empty()) {
+        if (patience > 0 && monitor.needs_validation())
+            || (evaluate_every > 0 && !self.graph.split(Split::Val).is_empty()) {
             self.graph.labelled_split(Split::Val)?;
         }
         if let Some((path, _)) = &self.options.checkpoint {
