@@ -4,15 +4,17 @@ use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
 use super::handle::{Object, Writing};
+use super::log::{Logger, plim_log_fn};
 use super::model::plim_model;
 use super::optimizer::plim_optimizer;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result};
+use crate::log::Level;
 use crate::model::Model;
 use crate::optim::Interrupt;
-use crate::train::{Adaptive, Column, History, Monitor, Options, Progress, train};
+use crate::train::{Adaptive, Column, History, Monitor, Observer, Options, Progress, train};
 use std::ffi::{c_char, c_void};
 
 /// How to train. Release it with plim_train_options_free().
@@ -47,16 +49,17 @@ pub const PLIM_MONITOR_VAL_LOSS: i32 = 1;
 /// Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
 pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
 
-/// Options and the callback that goes with them.
+/// Options and the callbacks that go with them.
 #[derive(Clone)]
 pub struct TrainOptions {
     options: Options,
     callback: Callback,
+    logger: Logger,
 }
 
 impl Default for TrainOptions {
     fn default() -> Self {
-        TrainOptions { options: Options::default(), callback: Callback::NONE }
+        TrainOptions { options: Options::default(), callback: Callback::NONE, logger: Logger::NONE }
     }
 }
 
@@ -352,6 +355,31 @@ pub extern "C" fn plim_train_options_set_progress(
     })
 }
 
+/// Sets a function that is told what training does: what it begins with, checkpoints read and written, sample sizes that
+/// change, why it stopped, which epoch was restored. The bits of the result do not depend on it.
+///
+/// @param options    the options.
+/// @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
+///                   which includes those before it. Messages of other levels are never made, and cost nothing.
+/// @param fn         the function; NULL for none, which is the default. See plim_log_fn.
+/// @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_log(
+    options: *mut plim_train_options,
+    level: i32,
+    r#fn: plim_log_fn,
+    user_data: *mut c_void,
+) -> plim_status {
+    guard(|| {
+        let logger = Logger::new(Level::try_from(level)?, r#fn, user_data);
+        ptr::handle("options", options)?.write()?.logger = logger;
+        Ok(())
+    })
+}
+
 /// Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
 ///
 /// A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
@@ -393,8 +421,9 @@ pub unsafe extern "C" fn plim_train(
         let (mut model, graph) = (model.write()?, graph.read()?);
         let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
         let mut working = model.working_copy()?;
-        let report = &mut |working: &Model, progress: &Progress| told(&mut model, working, options.callback, progress);
-        let (history, outcome) = train(&mut working, &graph, &mut estimator, &mut optimizer, &options.options, report);
+        let TrainOptions { options, callback, logger } = options;
+        let mut watcher = Watcher { model: &mut model, callback, logger };
+        let (history, outcome) = train(&mut working, &graph, &mut estimator, &mut optimizer, &options, &mut watcher);
         model.set_parameters(working.parameters())?;
         if let (Some(out), Ok(()) | Err(Error::Diverged(_) | Error::Cancelled(_))) = (out, &outcome) {
             out.give(history)?;
@@ -403,30 +432,43 @@ pub unsafe extern "C" fn plim_train(
     })
 }
 
-/// Calls the caller's function while the model, with its present parameters, is open to readers.
-fn told(
-    model: &mut Writing<'_, Model>,
-    working: &Model,
+/// Calls the caller's functions while the model, with its present parameters, is open to readers.
+struct Watcher<'a, 'm> {
+    model: &'a mut Writing<'m, Model>,
     callback: Callback,
-    progress: &Progress,
-) -> std::result::Result<(), Interrupt> {
-    if callback.is_none() {
-        return Ok(());
+    logger: Logger,
+}
+
+impl Observer for Watcher<'_, '_> {
+    fn progress(&mut self, working: &Model, progress: &Progress) -> std::result::Result<(), Interrupt> {
+        if self.callback.is_none() {
+            return Ok(());
+        }
+        self.model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
+        let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
+        let progress = plim_progress {
+            struct_size: size_of::<plim_progress>(),
+            epoch,
+            num_epochs,
+            step,
+            num_steps,
+            train_loss,
+            val_loss,
+            val_accuracy,
+            seconds,
+        };
+        self.model.released(|| self.callback.call(&progress))
     }
-    model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
-    let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
-    let progress = plim_progress {
-        struct_size: size_of::<plim_progress>(),
-        epoch,
-        num_epochs,
-        step,
-        num_steps,
-        train_loss,
-        val_loss,
-        val_accuracy,
-        seconds,
-    };
-    model.released(|| callback.call(&progress))
+
+    fn wants(&self, level: Level) -> bool {
+        self.logger.wants(level)
+    }
+
+    fn log(&mut self, working: &Model, level: Level, message: &str) {
+        // Parameters of a model at work are finite, and as many; were they not, readers would see the ones before.
+        let _ = self.model.set_parameters(working.parameters());
+        self.model.released(|| self.logger.write(level, message));
+    }
 }
 
 /// Number of epochs completed.

@@ -17,7 +17,7 @@ use std::path::Path;
 const MAGIC: &[u8; 8] = b"PLIMCKP3";
 const KEY: &str = "plimsoll.checkpoint";
 
-impl Run<'_, '_> {
+impl Run<'_> {
     /// Writes where the run is, after an epoch.
     pub fn checkpoint(&self, path: &Path) -> Result<()> {
         let parts = self.optimizer.state().parts();
@@ -62,10 +62,10 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Goes on from a checkpoint; a missing file starts afresh. Nothing changes on an error.
-    pub fn resume(&mut self, path: &Path) -> Result<()> {
+    /// Goes on from a checkpoint; `false` if there is no such file. Nothing changes on an error.
+    pub fn resume(&mut self, path: &Path) -> Result<bool> {
         if !path.try_exists().map_err(|e| file::io_error(path, &e))? {
-            return Ok(());
+            return Ok(false);
         }
         let bytes = file::read(path)?;
         let payload = payload_of(&bytes).map_err(|e| e.in_file(path))?;
@@ -73,7 +73,8 @@ impl Run<'_, '_> {
         compare(&about["identity"], &self.identity()).map_err(|text| {
             Error::ShapeMismatch(format!("{}: the checkpoint is of another run: {text}", path.display()))
         })?;
-        self.restore(&about, &tensors).map_err(|e| e.in_file(path))
+        self.restore(&about, &tensors).map_err(|e| e.in_file(path))?;
+        Ok(true)
     }
 
     fn restore(&mut self, about: &Value, tensors: &SafeTensors<'_>) -> Result<()> {
