@@ -62,7 +62,7 @@
  *
  * Callbacks. A callback gets the `void *user_data` that was set with it and is called on the thread
  * of the call that uses it. It answers 0 to go on; anything else cancels (PLIM_ERROR_CANCELLED). A
- * plim_log_fn answers nothing. It must return: no exception and no longjmp may leave it.
+ * plim_log_fn answers nothing. Callbacks must return: no exception and no longjmp may leave one.
  *
  * Determinism. The same seeds, build and plim_isa() give the same bits, for any number of threads.
  *
@@ -174,7 +174,7 @@
 #define PLIM_LOG_WARNING 1
 
 /**
- * Log level: what the call does, and why: some lines in all.
+ * Log level: what the call does, and why; a few lines, and one for each checkpoint.
  */
 #define PLIM_LOG_INFO 2
 
