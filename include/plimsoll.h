@@ -174,7 +174,7 @@
 #define PLIM_LOG_WARNING 1
 
 /**
- * Log level: what the call does, and why; a few lines, and one for each checkpoint.
+ * Log level: what the call does, and why, that it was cancelled too; a few lines, and one for each checkpoint.
  */
 #define PLIM_LOG_INFO 2
 
@@ -1514,7 +1514,7 @@ plim_status plim_train_options_set_log(plim_train_options *options,
  * its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
  * epochs completed.
  *
- * @param model      the model. During the call others find it busy, but for const calls inside the progress callback.
+ * @param model      the model. During the call others find it busy, but for const calls inside its callbacks.
  * @param graph      a graph with features that fit the model, labels and training nodes.
  * @param estimator  how gradients are estimated.
  * @param optimizer  how they move the parameters.

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 pub const PLIM_LOG_ERROR: i32 = 0;
 /// Log level: the call goes on, but not quite as was asked for, or at a cost.
 pub const PLIM_LOG_WARNING: i32 = 1;
-/// Log level: what the call does, and why; a few lines, and one for each checkpoint.
+/// Log level: what the call does, and why, that it was cancelled too; a few lines, and one for each checkpoint.
 pub const PLIM_LOG_INFO: i32 = 2;
 /// Log level: every epoch and every sample size that is tried.
 pub const PLIM_LOG_DEBUG: i32 = 3;

@@ -386,7 +386,7 @@ pub extern "C" fn plim_train_options_set_log(
 /// its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
 /// epochs completed.
 ///
-/// @param model      the model. During the call others find it busy, but for const calls inside the progress callback.
+/// @param model      the model. During the call others find it busy, but for const calls inside its callbacks.
 /// @param graph      a graph with features that fit the model, labels and training nodes.
 /// @param estimator  how gradients are estimated.
 /// @param optimizer  how they move the parameters.
