@@ -61,8 +61,8 @@
  * Freeing a handle that another thread uses is safe; its memory goes when that call returns.
  *
  * Callbacks. A callback gets the `void *user_data` that was set with it and is called on the thread
- * of the call that uses it. It answers 0 to go on; anything else cancels (PLIM_ERROR_CANCELLED). It
- * must return: no exception and no longjmp may leave it.
+ * of the call that uses it. It answers 0 to go on; anything else cancels (PLIM_ERROR_CANCELLED). A
+ * plim_log_fn answers nothing. Callbacks must return: no exception and no longjmp may leave one.
  *
  * Determinism. The same seeds, build and plim_isa() give the same bits, for any number of threads.
  *
@@ -170,6 +170,26 @@
 #define PLIM_SCHEDULE_INVERSE_SQRT 2
 
 /**
+ * Log level: the call is about to fail; the message is that of plim_last_error().
+ */
+#define PLIM_LOG_ERROR 0
+
+/**
+ * Log level: the call goes on, but not quite as was asked for, or at a cost.
+ */
+#define PLIM_LOG_WARNING 1
+
+/**
+ * Log level: what the call does, and why, that it was cancelled too; a few lines, and one for each checkpoint.
+ */
+#define PLIM_LOG_INFO 2
+
+/**
+ * Log level: every epoch and every sample size that is tried.
+ */
+#define PLIM_LOG_DEBUG 3
+
+/**
  * Column: loss over all training nodes, nothing sampled, without λ.
  */
 #define PLIM_HISTORY_TRAIN_LOSS 0
@@ -203,6 +223,21 @@
  * Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
  */
 #define PLIM_HISTORY_ERROR 6
+
+/**
+ * Monitor: the highest accuracy over the validation nodes is the best. The default.
+ */
+#define PLIM_MONITOR_VAL_ACCURACY 0
+
+/**
+ * Monitor: the lowest loss over the validation nodes is the best, without λ.
+ */
+#define PLIM_MONITOR_VAL_LOSS 1
+
+/**
+ * Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
+ */
+#define PLIM_MONITOR_TRAIN_LOSS 2
 
 /**
  * Share of the gradients that missed by δ or more; one number for each sample size and δ.
@@ -405,6 +440,16 @@ typedef struct plim_progress {
  * last step; calls that change them are PLIM_ERROR_BUSY.
  */
 typedef int32_t (*plim_progress_fn)(void *user_data, const plim_progress *progress);
+
+/**
+ * Told what a call does.
+ *
+ * Called on the thread of plim_train() or of a measurement, between its steps, once for each message. `message` is one line
+ * of UTF-8 without a newline, ended by a zero byte and valid during the call only. Its words may change with any
+ * release; what a program acts upon is in statuses, histories and plim_progress. Inside it the same calls work as
+ * inside a plim_progress_fn; it cannot cancel. It must return: no exception and no longjmp may leave it.
+ */
+typedef void (*plim_log_fn)(void *user_data, int32_t level, const char *message);
 
 /**
  * Success.
@@ -1069,6 +1114,43 @@ plim_status plim_model_evaluate(const plim_model *model,
                                 double *accuracy);
 
 /**
+ * Counts how often each class was taken for each on a split, exactly: nothing is sampled.
+ *
+ * Entry (i, j) is the number of nodes with label i whose most probable class is j, the first of equals. The diagonal's
+ * share of all is the accuracy of plim_model_evaluate(); plim_confusion_macro_f1() sums the matrix up.
+ *
+ * @param model     the model; C is its last width, which may be more than the graph has classes.
+ * @param graph     a graph with features, labels and that split.
+ * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param matrix    receives C × C counts, row-major: rows are labels, columns predictions. Untouched unless PLIM_OK is
+ *                  returned.
+ * @param capacity  counts that `matrix` has room for.
+ *
+ * @return as plim_model_evaluate(), or PLIM_ERROR_BUFFER_TOO_SMALL.
+ */
+plim_status plim_model_confusion(const plim_model *model,
+                                 const plim_graph *graph,
+                                 int32_t split,
+                                 size_t *matrix,
+                                 size_t capacity);
+
+/**
+ * The macro-F1 of a confusion matrix: the mean over classes of 2·hits / (nodes so labelled + nodes so predicted).
+ *
+ * A class that is neither labelled nor predicted anywhere is left out of the mean; one that is only labelled or only
+ * predicted counts as 0. That is scikit-learn's f1_score(average="macro"), whose classes are those of labels and
+ * predictions together. Matrices of several graphs or splits may be added up before.
+ *
+ * @param confusion    num_classes × num_classes counts, row-major: rows are labels, columns predictions, as
+ *                     plim_model_confusion() gives them.
+ * @param num_classes  at least 1.
+ * @param out          receives the macro-F1, in [0, 1]; untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (no class, too many, or a matrix of zeros).
+ */
+plim_status plim_confusion_macro_f1(const size_t *confusion, size_t num_classes, double *out);
+
+/**
  * Makes the full estimator: the exact gradient over all training nodes. It takes no batch.
  *
  * @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
@@ -1407,9 +1489,10 @@ plim_status plim_train_options_set_batch_size(plim_train_options *options, size_
 plim_status plim_train_options_set_seed(plim_train_options *options, uint64_t seed);
 
 /**
- * Chooses whether the model ends with the parameters of its best epoch, the first of the highest validation accuracy.
+ * Chooses whether the model ends with the parameters of its best epoch, by plim_train_options_set_monitor().
  *
- * Without an evaluated validation split there is no best epoch, and the model ends with its last parameters.
+ * Where the monitor saw nothing, for want of validation nodes or of evaluations, there is no best epoch, and the model
+ * ends with its last parameters.
  *
  * @param options  the options.
  * @param on       0 for off; anything else for on, which is the default.
@@ -1419,14 +1502,29 @@ plim_status plim_train_options_set_seed(plim_train_options *options, uint64_t se
 plim_status plim_train_options_set_restore_best(plim_train_options *options, int32_t on);
 
 /**
- * Ends training when an evaluation finds that so many epochs have not improved the validation accuracy.
+ * Ends training when an evaluation finds that so many epochs have not been better, by plim_train_options_set_monitor().
  *
  * @param options  the options.
- * @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.
+ * @param epochs   0 for never, which is the default. Otherwise training needs evaluation and, unless the monitor is
+ *                 PLIM_MONITOR_TRAIN_LOSS, a validation split.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
 plim_status plim_train_options_set_patience(plim_train_options *options, size_t epochs);
+
+/**
+ * Chooses what the best epoch is: the one that is restored, that patience counts from and that
+ * plim_history_best_epoch() tells.
+ *
+ * Of equal epochs the first is the best. An epoch that was not evaluated is neither better nor worse than any other. A
+ * checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
+ *
+ * @param options  the options.
+ * @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS or PLIM_MONITOR_TRAIN_LOSS.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_monitor(plim_train_options *options, int32_t monitor);
 
 /**
  * Evaluates after each so many epochs, and after the last one.
@@ -1456,7 +1554,7 @@ plim_status plim_train_options_set_checkpoint(plim_train_options *options, const
  * Goes on from a checkpoint, if the file is there; a missing one starts afresh.
  *
  * The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
- * estimator, kind of optimizer, batch size or seed makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+ * estimator, kind of optimizer, batch size, seed or monitor makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
  *
  * @param options  the options.
  * @param path     a file name; NULL to start afresh, which is the default. Copied.
@@ -1503,13 +1601,30 @@ plim_status plim_train_options_set_adaptive(plim_train_options *options,
 plim_status plim_train_options_set_progress(plim_train_options *options, plim_progress_fn fn, void *user_data);
 
 /**
+ * Sets a function that is told what training does: what it begins with, checkpoints read and written, sample sizes that
+ * change, why it stopped, which epoch was restored. The bits of the result do not depend on it.
+ *
+ * @param options    the options.
+ * @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
+ *                   which includes those before it. Messages of other levels are never made, and cost nothing.
+ * @param fn         the function; NULL for none, which is the default. See plim_log_fn.
+ * @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_train_options_set_log(plim_train_options *options,
+                                       int32_t level,
+                                       plim_log_fn fn,
+                                       void *user_data);
+
+/**
  * Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
  *
  * A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
  * its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
  * epochs completed.
  *
- * @param model      the model. During the call others find it busy, but for const calls inside the progress callback.
+ * @param model      the model. During the call others find it busy, but for const calls inside its callbacks.
  * @param graph      a graph with features that fit the model, labels and training nodes.
  * @param estimator  how gradients are estimated.
  * @param optimizer  how they move the parameters.
@@ -1540,11 +1655,11 @@ plim_status plim_train(plim_model *model,
 size_t plim_history_num_epochs(const plim_history *history);
 
 /**
- * The first epoch of the highest validation accuracy, from 1.
+ * The best epoch, from 1, by plim_train_options_set_monitor(); the first of equals.
  *
  * @param history  the history.
  *
- * @return the epoch; 0 if none was evaluated on a validation split, for NULL or a handle that is not live.
+ * @return the epoch; 0 if the monitor saw none, for NULL or a handle that is not live.
  */
 size_t plim_history_best_epoch(const plim_history *history);
 
@@ -1833,6 +1948,22 @@ plim_status plim_probe_options_set_batch(plim_probe_options *options,
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
 plim_status plim_probe_options_set_progress(plim_probe_options *options, plim_progress_fn fn, void *user_data);
+
+/**
+ * Sets a function that is told what a measurement does and finds: each sample size, what a planner tries, why it fails.
+ *
+ * @param options    the options.
+ * @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
+ *                   which includes those before it. Messages of other levels are never made, and cost nothing.
+ * @param fn         the function; NULL for none, which is the default. See plim_log_fn.
+ * @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_probe_options_set_log(plim_probe_options *options,
+                                       int32_t level,
+                                       plim_log_fn fn,
+                                       void *user_data);
 
 /**
  * Measures how often an estimator's gradient is wrong by δ or more.

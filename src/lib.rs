@@ -5,7 +5,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `error`, `random`, `file` | one Error; random numbers by key; files written whole or not at all |
+//! | `error`, `log`, `random`, `file` | one Error; messages; random numbers by key; files written whole or not at all |
 //! | `kernel` | hot loops on plain slices, one table per instruction set; threads |
 //! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; where it comes from |
 //! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
@@ -22,6 +22,7 @@ pub mod estimator;
 pub mod file;
 pub mod graph;
 pub mod kernel;
+pub mod log;
 pub mod model;
 pub mod optim;
 pub mod random;

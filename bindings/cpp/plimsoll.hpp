@@ -21,7 +21,8 @@
  *   nodes" is the overload without a list; an empty list is an empty list.
  * Callbacks. A lambda returns nothing, or Next::go or Next::stop. What it throws comes out of train() or minimize().
  *   A stop of its own is no error: the result says `cancelled`. Divergence is one, and Error::history() has the epochs.
- *   A measurement that is stopped has nothing to give, and throws PLIM_ERROR_CANCELLED.
+ *   A measurement that is stopped has nothing to give, and throws PLIM_ERROR_CANCELLED. A log lambda returns nothing;
+ *   what it throws stops the call at its next progress, and comes out too.
  * Threads. Const calls may run on any number of threads at once; others need the object to themselves.
  */
 #ifndef PLIMSOLL_HPP
@@ -107,6 +108,21 @@ enum class Column : std::int32_t {
   batch_loss = PLIM_HISTORY_BATCH_LOSS,
   sample_size = PLIM_HISTORY_SAMPLE_SIZE,
   error = PLIM_HISTORY_ERROR,
+};
+
+/// What the best epoch is chosen by.
+enum class Monitor : std::int32_t {
+  val_accuracy = PLIM_MONITOR_VAL_ACCURACY,
+  val_loss = PLIM_MONITOR_VAL_LOSS,
+  train_loss = PLIM_MONITOR_TRAIN_LOSS,
+};
+
+/// How much a log's message matters; each level includes those before it.
+enum class LogLevel : std::int32_t {
+  error = PLIM_LOG_ERROR,
+  warning = PLIM_LOG_WARNING,
+  info = PLIM_LOG_INFO,
+  debug = PLIM_LOG_DEBUG,
 };
 
 /// What an estimator declares itself to be.
@@ -520,6 +536,16 @@ public:
     return result;
   }
 
+  /// How often each class was taken for each on a split, exact: row-major, rows are labels, columns predictions, as many
+  /// of both as the last width.
+  std::vector<std::size_t> confusion(const Graph &graph, Split split) const {
+    const std::size_t classes = widths().back();
+    std::vector<std::size_t> matrix(classes * classes);
+    detail::check(plim_model_confusion(get(), graph.get(), static_cast<std::int32_t>(split), matrix.data(),
+                                       matrix.size()));
+    return matrix;
+  }
+
 private:
   explicit Model(plim_model *handle) noexcept : Handle(handle) {}
 
@@ -538,6 +564,19 @@ private:
     return values;
   }
 };
+
+/// The macro-F1 of a square confusion matrix: the mean of the classes' F1, over those that are labelled or predicted at
+/// all. Matrices may be added up before.
+inline double macro_f1(Span<const std::size_t> confusion) {
+  std::size_t classes = 0;
+  while (classes * classes < confusion.size()) {
+    ++classes;
+  }
+  detail::has_size("confusion", confusion.size(), classes * classes);
+  double out = 0;
+  detail::check(plim_confusion_macro_f1(confusion.data(), classes, &out));
+  return out;
+}
 
 /// A gradient in the order of Model::parameters(), and the objective as estimated, with λ.
 struct Gradient {
@@ -771,6 +810,26 @@ private:
   F function_;
 };
 
+/// A log lambda, on the heap too.
+class Logger {
+public:
+  virtual ~Logger() = default;
+  virtual void write(LogLevel level, const char *message) = 0;
+
+  static void tell(void *self, std::int32_t level, const char *message) noexcept;
+};
+
+template <class F> class LoggerOf final : public Logger {
+  static_assert(std::is_void_v<std::invoke_result_t<F &, LogLevel, const char *>>, "a log function returns nothing");
+
+public:
+  explicit LoggerOf(F function) : function_(std::move(function)) {}
+  void write(LogLevel level, const char *message) override { function_(level, message); }
+
+private:
+  F function_;
+};
+
 /// A train() or a measurement at work on this thread, which is the one that callbacks are called on: options may serve
 /// several at once.
 struct Run {
@@ -789,13 +848,31 @@ struct Run {
 };
 
 inline std::int32_t Callback::tell(void *self, const Progress *progress) noexcept {
+  Run *run = Run::innermost(); // none if C trains with these options: then an exception only cancels
+  if (run != nullptr && run->thrown) { // by a log function, which cannot cancel
+    return 1;
+  }
   try {
-    return static_cast<Callback *>(self)->stops(*progress) ? 1 : 0;
+    return self != nullptr && static_cast<Callback *>(self)->stops(*progress) ? 1 : 0;
   } catch (...) {
-    if (Run *run = Run::innermost()) { // none if C trains with these options: then the exception only cancels
+    if (run != nullptr) {
       run->thrown = std::current_exception();
     }
     return 1;
+  }
+}
+
+inline void Logger::tell(void *self, std::int32_t level, const char *message) noexcept {
+  Run *run = Run::innermost();
+  if (run != nullptr && run->thrown) { // the call is about to end
+    return;
+  }
+  try {
+    static_cast<Logger *>(self)->write(static_cast<LogLevel>(level), message);
+  } catch (...) {
+    if (run != nullptr) {
+      run->thrown = std::current_exception();
+    }
   }
 }
 
@@ -809,7 +886,7 @@ public:
 
   std::size_t num_epochs() const noexcept { return plim_history_num_epochs(get()); }
 
-  /// The first epoch of the highest validation accuracy, from 1; 0 if there is none.
+  /// The best epoch by the monitor, from 1; 0 if there is none.
   std::size_t best_epoch() const noexcept { return plim_history_best_epoch(get()); }
 
   /// One number per epoch; NaN where it was not evaluated.
@@ -838,8 +915,11 @@ public:
   /// Takes over a C handle.
   static TrainOptions adopt(plim_train_options *handle) noexcept { return TrainOptions(handle); }
 
-  /// Gives the handle up, without the callback, which is C++'s own; plim_train_options_free() it in the end.
+  /// Gives the handle up, without the callbacks, which are C++'s own; plim_train_options_free() it in the end.
   plim_train_options *release() {
+    if (log_) {
+      clear_log();
+    }
     if (callback_) {
       clear_progress();
     }
@@ -872,12 +952,19 @@ public:
   }
   TrainOptions &&set_restore_best(bool on) && { return std::move(set_restore_best(on)); }
 
-  /// Ends training after so many epochs without a better validation accuracy; 0 for never.
+  /// Ends training after so many epochs without a better one; 0 for never.
   TrainOptions &set_patience(std::size_t epochs) & {
     detail::check(plim_train_options_set_patience(get(), epochs));
     return *this;
   }
   TrainOptions &&set_patience(std::size_t epochs) && { return std::move(set_patience(epochs)); }
+
+  /// What the best epoch is chosen by: the one that is restored and that patience counts from.
+  TrainOptions &set_monitor(Monitor monitor) & {
+    detail::check(plim_train_options_set_monitor(get(), static_cast<std::int32_t>(monitor)));
+    return *this;
+  }
+  TrainOptions &&set_monitor(Monitor monitor) && { return std::move(set_monitor(monitor)); }
 
   /// 0 for never.
   TrainOptions &set_evaluate_every(std::size_t epochs) & {
@@ -927,17 +1014,43 @@ public:
   }
   void clear_progress() { set_callback(nullptr); }
 
+  /// Calls `log(LogLevel level, const char *message)` with what training does, on the thread of train(): whole lines, up to
+  /// `level`. Const calls on the model and the graph work inside it. The options keep the function.
+  template <class F> TrainOptions &set_log(LogLevel level, F &&log) & {
+    std::shared_ptr<detail::Logger> logger = std::make_shared<detail::LoggerOf<std::decay_t<F>>>(std::forward<F>(log));
+    detail::check(plim_train_options_set_log(get(), static_cast<std::int32_t>(level), detail::Logger::tell,
+                                             logger.get()));
+    log_ = std::move(logger);
+    set_c_progress(callback_.get());
+    return *this;
+  }
+  template <class F> TrainOptions &&set_log(LogLevel level, F &&log) && {
+    return std::move(set_log(level, std::forward<F>(log)));
+  }
+  void clear_log() {
+    detail::check(plim_train_options_set_log(get(), PLIM_LOG_ERROR, nullptr, nullptr));
+    log_ = nullptr;
+    set_c_progress(callback_.get());
+  }
+
 private:
   friend TrainResult train(Model &, const Graph &, Estimator &, Optimizer &, const TrainOptions &);
 
   explicit TrainOptions(plim_train_options *handle) noexcept : Handle(handle) {}
 
   void set_callback(std::shared_ptr<detail::Callback> callback) {
-    detail::check(plim_train_options_set_progress(get(), callback ? detail::Callback::tell : nullptr, callback.get()));
+    set_c_progress(callback.get());
     callback_ = std::move(callback);
   }
 
+  /// With a log there is always one, which stops the call if the log's function throws.
+  void set_c_progress(detail::Callback *callback) {
+    const bool wanted = callback != nullptr || log_ != nullptr;
+    detail::check(plim_train_options_set_progress(get(), wanted ? detail::Callback::tell : nullptr, callback));
+  }
+
   std::shared_ptr<detail::Callback> callback_;
+  std::shared_ptr<detail::Logger> log_;
 };
 
 namespace detail {
@@ -969,7 +1082,7 @@ inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator,
   if (!options) { // C would take it for the defaults
     throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
   }
-  const std::shared_ptr<detail::Callback> kept = options.callback_; // whatever the callback does to its options
+  const auto kept = std::make_pair(options.callback_, options.log_); // whatever they do to their options
   return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), options.get());
 }
 
@@ -1068,8 +1181,11 @@ public:
   /// Takes over a C handle.
   static ProbeOptions adopt(plim_probe_options *handle) noexcept { return ProbeOptions(handle); }
 
-  /// Gives the handle up, without the callback, which is C++'s own; plim_probe_options_free() it in the end.
+  /// Gives the handle up, without the callbacks, which are C++'s own; plim_probe_options_free() it in the end.
   plim_probe_options *release() {
+    if (log_) {
+      clear_log();
+    }
     if (callback_) {
       clear_progress();
     }
@@ -1112,6 +1228,25 @@ public:
   }
   void clear_progress() { set_callback(nullptr); }
 
+  /// Calls `log(LogLevel level, const char *message)` with what a measurement does and finds, on its thread: whole lines, up to
+  /// `level`. Const calls on the model and the graph work inside it. The options keep the function.
+  template <class F> ProbeOptions &set_log(LogLevel level, F &&log) & {
+    std::shared_ptr<detail::Logger> logger = std::make_shared<detail::LoggerOf<std::decay_t<F>>>(std::forward<F>(log));
+    detail::check(plim_probe_options_set_log(get(), static_cast<std::int32_t>(level), detail::Logger::tell,
+                                             logger.get()));
+    log_ = std::move(logger);
+    set_c_progress(callback_.get());
+    return *this;
+  }
+  template <class F> ProbeOptions &&set_log(LogLevel level, F &&log) && {
+    return std::move(set_log(level, std::forward<F>(log)));
+  }
+  void clear_log() {
+    detail::check(plim_probe_options_set_log(get(), PLIM_LOG_ERROR, nullptr, nullptr));
+    log_ = nullptr;
+    set_c_progress(callback_.get());
+  }
+
 private:
   friend class Tail;
   friend class Plan;
@@ -1121,8 +1256,14 @@ private:
   explicit ProbeOptions(plim_probe_options *handle) noexcept : Handle(handle) {}
 
   void set_callback(std::shared_ptr<detail::Callback> callback) {
-    detail::check(plim_probe_options_set_progress(get(), callback ? detail::Callback::tell : nullptr, callback.get()));
+    set_c_progress(callback.get());
     callback_ = std::move(callback);
+  }
+
+  /// With a log there is always one, which stops the call if the log's function throws.
+  void set_c_progress(detail::Callback *callback) {
+    const bool wanted = callback != nullptr || log_ != nullptr;
+    detail::check(plim_probe_options_set_progress(get(), wanted ? detail::Callback::tell : nullptr, callback));
   }
 
   /// Runs a measurement of C's with these options, and throws what their callback or the measurement does.
@@ -1130,7 +1271,7 @@ private:
     if (!*this) { // C would take it for the defaults
       throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
     }
-    const std::shared_ptr<detail::Callback> kept = callback_; // whatever the callback does to its options
+    const auto kept = std::make_pair(callback_, log_); // whatever they do to their options
     detail::Run run;
     const plim_status status = call(get());
     if (run.thrown) {
@@ -1140,6 +1281,7 @@ private:
   }
 
   std::shared_ptr<detail::Callback> callback_;
+  std::shared_ptr<detail::Logger> log_;
 };
 
 /// Measures how often gradients are wrong by δ or more: a share for each sample size and δ, row by row of a size.

@@ -7,7 +7,7 @@ use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result};
 use crate::graph::Split;
-use crate::model::Model;
+use crate::model::{Model, macro_f1};
 use std::ffi::c_char;
 
 /// A graph convolutional network and its parameters. Release it with plim_model_free().
@@ -357,6 +357,71 @@ pub unsafe extern "C" fn plim_model_evaluate(
         let values = model.read()?.evaluate(&*graph.read()?, split)?;
         loss.into_iter().for_each(|out| out.set(values.0));
         accuracy.into_iter().for_each(|out| out.set(values.1));
+        Ok(())
+    })
+}
+
+/// Counts how often each class was taken for each on a split, exactly: nothing is sampled.
+///
+/// Entry (i, j) is the number of nodes with label i whose most probable class is j, the first of equals. The diagonal's
+/// share of all is the accuracy of plim_model_evaluate(); plim_confusion_macro_f1() sums the matrix up.
+///
+/// @param model     the model; C is its last width, which may be more than the graph has classes.
+/// @param graph     a graph with features, labels and that split.
+/// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+/// @param matrix    receives C × C counts, row-major: rows are labels, columns predictions. Untouched unless PLIM_OK is
+///                  returned.
+/// @param capacity  counts that `matrix` has room for.
+///
+/// @return as plim_model_evaluate(), or PLIM_ERROR_BUFFER_TOO_SMALL.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_model_confusion(
+    model: *const plim_model,
+    graph: *const plim_graph,
+    split: i32,
+    matrix: *mut usize,
+    capacity: usize,
+) -> plim_status {
+    guard(|| {
+        let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
+        let split = Split::try_from(split)?;
+        let model = model.read()?;
+        let classes = model.widths()[model.num_layers()];
+        // SAFETY: the caller promises `matrix` is NULL or valid for `capacity` writes.
+        let buffer = unsafe { ptr::buffer("matrix", matrix, capacity, classes.saturating_mul(classes)) }?;
+        buffer.put(&model.confusion(&*graph.read()?, split)?);
+        Ok(())
+    })
+}
+
+/// The macro-F1 of a confusion matrix: the mean over classes of 2·hits / (nodes so labelled + nodes so predicted).
+///
+/// A class that is neither labelled nor predicted anywhere is left out of the mean; one that is only labelled or only
+/// predicted counts as 0. That is scikit-learn's f1_score(average="macro"), whose classes are those of labels and
+/// predictions together. Matrices of several graphs or splits may be added up before.
+///
+/// @param confusion    num_classes × num_classes counts, row-major: rows are labels, columns predictions, as
+///                     plim_model_confusion() gives them.
+/// @param num_classes  at least 1.
+/// @param out          receives the macro-F1, in [0, 1]; untouched unless PLIM_OK is returned.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (no class, too many, or a matrix of zeros).
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_confusion_macro_f1(
+    confusion: *const usize,
+    num_classes: usize,
+    out: *mut f64,
+) -> plim_status {
+    guard(|| {
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::out("out", out) }?;
+        let bad = || Error::InvalidArgument(format!("num_classes = {num_classes} is outside [1, 2^31)"));
+        let count = num_classes.checked_mul(num_classes).filter(|&count| count > 0 && num_classes < 1 << 31);
+        // SAFETY: the caller promises so many readable counts.
+        let confusion = unsafe { ptr::slice("confusion", confusion, count.ok_or_else(bad)?) }?;
+        out.set(macro_f1(confusion, num_classes)?);
         Ok(())
     })
 }

@@ -101,10 +101,10 @@ pub unsafe extern "C" fn plim_plan_new(
         let out = unsafe { ptr::out("out", out) }?;
         let (estimator, model) = (ptr::handle("estimator", estimator)?, ptr::handle("model", model)?);
         let graph = ptr::handle("graph", graph)?;
-        let options = ProbeOptions::of(options)?;
+        let ProbeOptions { options, mut callbacks } = ProbeOptions::of(options)?;
         let (estimator, model, graph) = (estimator.read()?, model.read()?, graph.read()?);
         let goal = Goal { delta, epsilon, steps: t };
-        out.give(plan(&estimator, &model, &graph, goal, &options.options, &mut |progress| options.tell(progress))?)
+        out.give(plan(&estimator, &model, &graph, goal, &options, &mut callbacks)?)
     })
 }
 

@@ -4,12 +4,15 @@ use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
 use super::handle::Object;
+use super::log::{Logger, plim_log_fn};
 use super::model::plim_model;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result, try_copied};
-use crate::theory::tail::{self, Options, Progress, Tail};
+use crate::log::{Level, Log};
+use crate::optim::Interrupt;
+use crate::theory::tail::{self, Observer, Options, Progress, Tail};
 use std::ffi::c_void;
 
 /// How to measure. Release it with plim_probe_options_free().
@@ -35,16 +38,24 @@ pub const PLIM_TAIL_BIAS: i32 = 4;
 /// Deviation, root mean square of ‖g − mean of g‖/‖h‖: what averaging removes. One number for each sample size.
 pub const PLIM_TAIL_DEVIATION: i32 = 5;
 
-/// Options and the callback that goes with them.
+/// Options and the callbacks that go with them.
 #[derive(Clone)]
 pub struct ProbeOptions {
     pub(super) options: Options,
+    pub(super) callbacks: Callbacks,
+}
+
+/// Whom a measurement tells.
+#[derive(Clone, Copy)]
+pub struct Callbacks {
     callback: Callback,
+    logger: Logger,
 }
 
 impl Default for ProbeOptions {
     fn default() -> Self {
-        ProbeOptions { options: Options::default(), callback: Callback::NONE }
+        let callbacks = Callbacks { callback: Callback::NONE, logger: Logger::NONE };
+        ProbeOptions { options: Options::default(), callbacks }
     }
 }
 
@@ -56,9 +67,10 @@ impl ProbeOptions {
             false => Ok(ptr::handle("options", options)?.read()?.clone()),
         }
     }
+}
 
-    /// Tells the caller.
-    pub(super) fn tell(&self, progress: &Progress) -> std::result::Result<(), crate::optim::Interrupt> {
+impl Observer for Callbacks {
+    fn progress(&mut self, progress: &Progress) -> std::result::Result<(), Interrupt> {
         self.callback.call(&plim_progress {
             struct_size: size_of::<plim_progress>(),
             epoch: progress.stage,
@@ -70,6 +82,16 @@ impl ProbeOptions {
             val_accuracy: f64::NAN,
             seconds: progress.seconds,
         })
+    }
+}
+
+impl Log for Callbacks {
+    fn wants(&self, level: Level) -> bool {
+        self.logger.wants(level)
+    }
+
+    fn write(&mut self, level: Level, message: &str) {
+        self.logger.write(level, message);
     }
 }
 
@@ -203,7 +225,31 @@ pub extern "C" fn plim_probe_options_set_progress(
     user_data: *mut c_void,
 ) -> plim_status {
     guard(|| {
-        ptr::handle("options", options)?.write()?.callback = Callback::new(r#fn, user_data);
+        ptr::handle("options", options)?.write()?.callbacks.callback = Callback::new(r#fn, user_data);
+        Ok(())
+    })
+}
+
+/// Sets a function that is told what a measurement does and finds: each sample size, what a planner tries, why it fails.
+///
+/// @param options    the options.
+/// @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
+///                   which includes those before it. Messages of other levels are never made, and cost nothing.
+/// @param fn         the function; NULL for none, which is the default. See plim_log_fn.
+/// @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_probe_options_set_log(
+    options: *mut plim_probe_options,
+    level: i32,
+    r#fn: plim_log_fn,
+    user_data: *mut c_void,
+) -> plim_status {
+    guard(|| {
+        let logger = Logger::new(Level::try_from(level)?, r#fn, user_data);
+        ptr::handle("options", options)?.write()?.callbacks.logger = logger;
         Ok(())
     })
 }
@@ -224,9 +270,9 @@ unsafe fn measure(
     let sizes = unsafe { ptr::slice("sample_sizes", sample_sizes, num_sizes) }?;
     // SAFETY: as above.
     let deltas = unsafe { ptr::slice("deltas", deltas, num_deltas) }?;
-    let options = ProbeOptions::of(options)?;
+    let ProbeOptions { options, mut callbacks } = ProbeOptions::of(options)?;
     let (estimator, model, graph) = (estimator.read()?, model.read()?, graph.read()?);
-    tail::tail(&estimator, &model, &graph, (sizes, deltas), &options.options, &mut |progress| options.tell(progress))
+    tail::tail(&estimator, &model, &graph, (sizes, deltas), &options, &mut callbacks)
 }
 
 /// Measures how often an estimator's gradient is wrong by δ or more.

@@ -4,15 +4,17 @@ use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
 use super::handle::{Object, Writing};
+use super::log::{Logger, plim_log_fn};
 use super::model::plim_model;
 use super::optimizer::plim_optimizer;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result};
+use crate::log::Level;
 use crate::model::Model;
 use crate::optim::Interrupt;
-use crate::train::{Adaptive, Column, History, Options, Progress, train};
+use crate::train::{Adaptive, Column, History, Monitor, Observer, Options, Progress, train};
 use std::ffi::{c_char, c_void};
 
 /// How to train. Release it with plim_train_options_free().
@@ -40,16 +42,24 @@ pub const PLIM_HISTORY_SAMPLE_SIZE: i32 = 5;
 /// Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
 pub const PLIM_HISTORY_ERROR: i32 = 6;
 
-/// Options and the callback that goes with them.
+/// Monitor: the highest accuracy over the validation nodes is the best. The default.
+pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
+/// Monitor: the lowest loss over the validation nodes is the best, without λ.
+pub const PLIM_MONITOR_VAL_LOSS: i32 = 1;
+/// Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
+pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
+
+/// Options and the callbacks that go with them.
 #[derive(Clone)]
 pub struct TrainOptions {
     options: Options,
     callback: Callback,
+    logger: Logger,
 }
 
 impl Default for TrainOptions {
     fn default() -> Self {
-        TrainOptions { options: Options::default(), callback: Callback::NONE }
+        TrainOptions { options: Options::default(), callback: Callback::NONE, logger: Logger::NONE }
     }
 }
 
@@ -169,9 +179,10 @@ pub extern "C" fn plim_train_options_set_seed(options: *mut plim_train_options, 
     })
 }
 
-/// Chooses whether the model ends with the parameters of its best epoch, the first of the highest validation accuracy.
+/// Chooses whether the model ends with the parameters of its best epoch, by plim_train_options_set_monitor().
 ///
-/// Without an evaluated validation split there is no best epoch, and the model ends with its last parameters.
+/// Where the monitor saw nothing, for want of validation nodes or of evaluations, there is no best epoch, and the model
+/// ends with its last parameters.
 ///
 /// @param options  the options.
 /// @param on       0 for off; anything else for on, which is the default.
@@ -186,10 +197,11 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
     })
 }
 
-/// Ends training when an evaluation finds that so many epochs have not improved the validation accuracy.
+/// Ends training when an evaluation finds that so many epochs have not been better, by plim_train_options_set_monitor().
 ///
 /// @param options  the options.
-/// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and a validation split.
+/// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and, unless the monitor is
+///                 PLIM_MONITOR_TRAIN_LOSS, a validation split.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -197,6 +209,25 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
 pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_options, epochs: usize) -> plim_status {
     set(options, |options| {
         options.patience = epochs;
+        Ok(())
+    })
+}
+
+/// Chooses what the best epoch is: the one that is restored, that patience counts from and that
+/// plim_history_best_epoch() tells.
+///
+/// Of equal epochs the first is the best. An epoch that was not evaluated is neither better nor worse than any other. A
+/// checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
+///
+/// @param options  the options.
+/// @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS or PLIM_MONITOR_TRAIN_LOSS.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_monitor(options: *mut plim_train_options, monitor: i32) -> plim_status {
+    set(options, |options| {
+        options.monitor = Monitor::try_from(monitor)?;
         Ok(())
     })
 }
@@ -249,7 +280,7 @@ pub unsafe extern "C" fn plim_train_options_set_checkpoint(
 /// Goes on from a checkpoint, if the file is there; a missing one starts afresh.
 ///
 /// The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
-/// estimator, kind of optimizer, batch size or seed makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+/// estimator, kind of optimizer, batch size, seed or monitor makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
 ///
 /// @param options  the options.
 /// @param path     a file name; NULL to start afresh, which is the default. Copied.
@@ -325,13 +356,38 @@ pub extern "C" fn plim_train_options_set_progress(
     })
 }
 
+/// Sets a function that is told what training does: what it begins with, checkpoints read and written, sample sizes that
+/// change, why it stopped, which epoch was restored. The bits of the result do not depend on it.
+///
+/// @param options    the options.
+/// @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
+///                   which includes those before it. Messages of other levels are never made, and cost nothing.
+/// @param fn         the function; NULL for none, which is the default. See plim_log_fn.
+/// @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_log(
+    options: *mut plim_train_options,
+    level: i32,
+    r#fn: plim_log_fn,
+    user_data: *mut c_void,
+) -> plim_status {
+    guard(|| {
+        let logger = Logger::new(Level::try_from(level)?, r#fn, user_data);
+        ptr::handle("options", options)?.write()?.logger = logger;
+        Ok(())
+    })
+}
+
 /// Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
 ///
 /// A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
 /// its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
 /// epochs completed.
 ///
-/// @param model      the model. During the call others find it busy, but for const calls inside the progress callback.
+/// @param model      the model. During the call others find it busy, but for const calls inside its callbacks.
 /// @param graph      a graph with features that fit the model, labels and training nodes.
 /// @param estimator  how gradients are estimated.
 /// @param optimizer  how they move the parameters.
@@ -366,8 +422,9 @@ pub unsafe extern "C" fn plim_train(
         let (mut model, graph) = (model.write()?, graph.read()?);
         let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
         let mut working = model.working_copy()?;
-        let report = &mut |working: &Model, progress: &Progress| told(&mut model, working, options.callback, progress);
-        let (history, outcome) = train(&mut working, &graph, &mut estimator, &mut optimizer, &options.options, report);
+        let TrainOptions { options, callback, logger } = options;
+        let mut watcher = Watcher { model: &mut model, callback, logger };
+        let (history, outcome) = train(&mut working, &graph, &mut estimator, &mut optimizer, &options, &mut watcher);
         model.set_parameters(working.parameters())?;
         if let (Some(out), Ok(()) | Err(Error::Diverged(_) | Error::Cancelled(_))) = (out, &outcome) {
             out.give(history)?;
@@ -376,30 +433,43 @@ pub unsafe extern "C" fn plim_train(
     })
 }
 
-/// Calls the caller's function while the model, with its present parameters, is open to readers.
-fn told(
-    model: &mut Writing<'_, Model>,
-    working: &Model,
+/// Calls the caller's functions while the model, with its present parameters, is open to readers.
+struct Watcher<'a, 'm> {
+    model: &'a mut Writing<'m, Model>,
     callback: Callback,
-    progress: &Progress,
-) -> std::result::Result<(), Interrupt> {
-    if callback.is_none() {
-        return Ok(());
+    logger: Logger,
+}
+
+impl Observer for Watcher<'_, '_> {
+    fn progress(&mut self, working: &Model, progress: &Progress) -> std::result::Result<(), Interrupt> {
+        if self.callback.is_none() {
+            return Ok(());
+        }
+        self.model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
+        let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
+        let progress = plim_progress {
+            struct_size: size_of::<plim_progress>(),
+            epoch,
+            num_epochs,
+            step,
+            num_steps,
+            train_loss,
+            val_loss,
+            val_accuracy,
+            seconds,
+        };
+        self.model.released(|| self.callback.call(&progress))
     }
-    model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
-    let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
-    let progress = plim_progress {
-        struct_size: size_of::<plim_progress>(),
-        epoch,
-        num_epochs,
-        step,
-        num_steps,
-        train_loss,
-        val_loss,
-        val_accuracy,
-        seconds,
-    };
-    model.released(|| callback.call(&progress))
+
+    fn wants(&self, level: Level) -> bool {
+        self.logger.wants(level)
+    }
+
+    fn log(&mut self, working: &Model, level: Level, message: &str) {
+        // Parameters of a model at work are finite, and as many; were they not, readers would see the ones before.
+        let _ = self.model.set_parameters(working.parameters());
+        self.model.released(|| self.logger.write(level, message));
+    }
 }
 
 /// Number of epochs completed.
@@ -412,11 +482,11 @@ pub extern "C" fn plim_history_num_epochs(history: *const plim_history) -> usize
     getter(|| Some(ptr::facts(history)?.num_epochs))
 }
 
-/// The first epoch of the highest validation accuracy, from 1.
+/// The best epoch, from 1, by plim_train_options_set_monitor(); the first of equals.
 ///
 /// @param history  the history.
 ///
-/// @return the epoch; 0 if none was evaluated on a validation split, for NULL or a handle that is not live.
+/// @return the epoch; 0 if the monitor saw none, for NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize {
     getter(|| Some(ptr::facts(history)?.best_epoch))

@@ -69,6 +69,14 @@ impl Matrix {
         }
     }
 
+    /// Bytes of its entries.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Matrix::Dense { data, .. } => 4 * data.len(),
+            Matrix::Sparse { csr, .. } => 8 * (csr.indptr.len() + csr.indices.len()),
+        }
+    }
+
     /// Entries of a row, on average.
     pub fn row_entries(&self) -> usize {
         match self {

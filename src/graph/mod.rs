@@ -4,6 +4,7 @@
 //! [`crate::kernel`] for the product ÂX, which belongs to the graph.
 
 mod adjacency;
+mod aggregation;
 mod csr;
 mod features;
 mod mixture;

@@ -1,7 +1,7 @@
 //! Prediction, hidden representations and evaluation: exact passes, no draws.
 
 use super::{Model, Workspace};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, try_filled};
 use crate::graph::{Graph, Split};
 use crate::sample::{Distribution, Draws, Layer};
 
@@ -46,26 +46,10 @@ impl Model {
 
     /// The same over several splits in one pass.
     pub fn evaluate_splits(&self, graph: &Graph, splits: &[Split]) -> Result<Vec<(f64, f64)>> {
-        self.check_features(graph)?;
-        self.check_classes(graph)?;
         let labels = graph.labels()?;
-        let mut nodes = Vec::new();
-        for &split in splits {
-            let more = graph.labelled_split(split)?;
-            nodes.try_reserve(more.len())?;
-            nodes.extend_from_slice(more);
-        }
-        // Most nodes: a pass over all is cheaper than finding out which are needed. The bits are the same.
-        let whole = 2 * nodes.len() >= graph.num_nodes();
-        let last = self.num_layers() - 1;
-        let classes = self.widths[last + 1];
-        self.exact_pass(graph, (!whole).then_some(&nodes), last, |workspace| {
+        self.labelled_pass(graph, splits, |workspace, nodes, whole| {
             let row_of = |i: usize| if whole { nodes[i] as usize } else { i };
-            let logits = workspace.output(last);
-            let is_hit = |i: usize| {
-                let row = &logits[row_of(i) * classes..][..classes];
-                first_max(row) == labels[nodes[i] as usize] as usize
-            };
+            let is_hit = |i: usize| self.prediction(workspace, row_of(i)) == labels[nodes[i] as usize] as usize;
             let mut hits = Vec::with_capacity(splits.len());
             let mut ranges = Vec::with_capacity(splits.len());
             for &split in splits {
@@ -84,6 +68,55 @@ impl Model {
             };
             ranges.into_iter().zip(hits).map(measure).collect()
         })
+    }
+
+    /// How often each class was taken for each: row-major, a row per class as labelled, a column per class as predicted,
+    /// as many of both as the model has outputs.
+    pub fn confusion(&self, graph: &Graph, split: Split) -> Result<Vec<usize>> {
+        let classes = self.widths[self.num_layers()];
+        let labels = graph.labels()?;
+        self.labelled_pass(graph, &[split], |workspace, nodes, whole| {
+            let mut matrix = try_filled(classes.saturating_mul(classes), 0)?;
+            for (i, &v) in nodes.iter().enumerate() {
+                let row = if whole { v as usize } else { i };
+                check_finite(self.logits(workspace, row))?;
+                matrix[labels[v as usize] as usize * classes + self.prediction(workspace, row)] += 1;
+            }
+            Ok(matrix)
+        })
+    }
+
+    fn logits<'a>(&self, workspace: &'a Workspace, row: usize) -> &'a [f32] {
+        let (last, classes) = (self.num_layers() - 1, self.widths[self.num_layers()]);
+        &workspace.output(last)[row * classes..][..classes]
+    }
+
+    /// The class of a row of the last layer: the first of equal logits.
+    fn prediction(&self, workspace: &Workspace, row: usize) -> usize {
+        let row = self.logits(workspace, row);
+        (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
+    }
+
+    /// Runs all layers for the nodes of some splits, which must be labelled. `work` gets the nodes, and whether the rows are
+    /// those of the whole graph rather than theirs.
+    fn labelled_pass<R>(
+        &self,
+        graph: &Graph,
+        splits: &[Split],
+        work: impl FnOnce(&mut Workspace, &[i32], bool) -> Result<R>,
+    ) -> Result<R> {
+        self.check_features(graph)?;
+        self.check_classes(graph)?;
+        let mut nodes = Vec::new();
+        for &split in splits {
+            let more = graph.labelled_split(split)?;
+            nodes.try_reserve(more.len())?;
+            nodes.extend_from_slice(more);
+        }
+        // Most nodes: a pass over all is cheaper than finding out which are needed. The bits are the same.
+        let whole = 2 * nodes.len() >= graph.num_nodes();
+        let last = self.num_layers() - 1;
+        self.exact_pass(graph, (!whole).then_some(&nodes), last, |workspace| work(workspace, &nodes, whole))
     }
 
     /// Runs the layers `0 ..= last` for `nodes` alone, reading only their neighbourhood, or for all nodes.
@@ -114,10 +147,6 @@ impl Model {
             result
         })
     }
-}
-
-fn first_max(row: &[f32]) -> usize {
-    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
 }
 
 fn check_finite(values: &[f32]) -> Result<()> {

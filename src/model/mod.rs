@@ -2,9 +2,11 @@
 
 mod infer;
 mod input;
+mod metrics;
 mod pass;
 mod safetensors;
 
+pub use metrics::macro_f1;
 pub use pass::Workspace;
 
 use crate::error::{Error, Result, try_copied, try_with_capacity};

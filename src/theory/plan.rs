@@ -1,10 +1,11 @@
 //! How few draws suffice, and whether they pay: the Plimsoll line of a model on a graph.
 
-use super::tail::{Options, Prober, Report, fit};
+use super::tail::{Observer, Options, Prober, fit, log_failure};
 use super::{check_count, check_epsilon, check_positive, size, wilson};
 use crate::error::{Error, Result, try_copied};
 use crate::estimator::Estimator;
 use crate::graph::{Graph, Split};
+use crate::log::{self, Level};
 use crate::model::Model;
 use crate::random::{Purpose, Stream};
 use std::fmt::{Display, Formatter};
@@ -93,7 +94,24 @@ pub fn plan(
     graph: &Graph,
     goal: Goal,
     options: &Options,
-    report: &mut Report<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Plan> {
+    let result = look(estimator, model, graph, goal, options, observer);
+    log_failure(observer, &result);
+    if let Ok(plan) = &result {
+        let level = if plan.size.is_some() { Level::Info } else { Level::Warning };
+        log::tell(observer, level, || plan.to_string());
+    }
+    result
+}
+
+fn look(
+    estimator: &Estimator,
+    model: &Model,
+    graph: &Graph,
+    goal: Goal,
+    options: &Options,
+    observer: &mut dyn Observer,
 ) -> Result<Plan> {
     check_positive("delta", goal.delta)?;
     check_count(goal.steps)?;
@@ -102,8 +120,9 @@ pub fn plan(
         return Err(Error::Unsupported("the estimator draws nothing, so that there is no size to choose".to_string()));
     }
     let prober = Prober::new(estimator, model, graph, options)?;
+    prober.log_beginning(observer);
     let most = if estimator.is_unbiased() { prober.num_nodes() } else { graph.num_nodes() };
-    let mut search = Search { prober, options, delta: goal.delta, most, stage: 0, report };
+    let mut search = Search { prober, options, delta: goal.delta, most, stage: 0, observer };
     let found = search.size_for(goal)?;
     let (size, tail, fit) = match found {
         Some((size, tail, fit)) => (Some(size), tail, fit),
@@ -127,7 +146,7 @@ pub fn plan(
     };
     let nodes = shuffled(nodes, options.seed)?;
     plan.exact_seconds = seconds_of(&mut Estimator::unbiased(), model, graph, &nodes)?;
-    plan.unbiased_batch = unbiased_batch(model, graph, goal, options, search.stage, search.report)?;
+    plan.unbiased_batch = unbiased_batch(model, graph, goal, options, search.stage, search.observer)?;
     plan.unbiased_seconds = match plan.unbiased_batch < nodes.len() {
         true => seconds_of(&mut Estimator::unbiased(), model, graph, &nodes[..plan.unbiased_batch])?,
         false => plan.exact_seconds,
@@ -152,7 +171,7 @@ struct Search<'a, 'r> {
     delta: f64,
     most: usize,
     stage: usize,
-    report: &'r mut Report<'r>,
+    observer: &'r mut dyn Observer,
 }
 
 impl Search<'_, '_> {
@@ -164,6 +183,9 @@ impl Search<'_, '_> {
             return Ok(found.map(|(size, tail)| (size, tail, None)));
         }
         // The draws cannot show so small a chance: a line through the logarithm of the tail, where they can, must.
+        log::tell(self.observer, Level::Info, || {
+            format!("{draws} draws cannot show a chance of {}: a tail is fitted to larger ones", short(allowed))
+        });
         let few = wilson(20.min(draws / 4), draws).1;
         let Some((last, _)) = self.smallest(few)? else { return Ok(None) };
         let first = self.smallest(0.5)?.map_or(1, |(size, _)| size.min(last));
@@ -174,6 +196,9 @@ impl Search<'_, '_> {
             shares.push(self.measure(size, 0..draws)? as f64 / draws as f64);
         }
         let (c, tau, r_squared) = fit(&sizes, &shares, draws)?;
+        log::tell(self.observer, Level::Info, || {
+            format!("fitted tail of {} sizes: C {c:.4}, tau {}, r2 {r_squared:.4}", sizes.len(), short(tau))
+        });
         let size = size::sample_size(tau, c, goal.steps, goal.epsilon)?.max(last);
         if size > self.most {
             return Ok(None);
@@ -219,18 +244,26 @@ impl Search<'_, '_> {
             misses += self.measure(size, done..until)?;
             done = until;
             if wilson(misses, done).0 > allowed {
+                self.log_try(size, misses, done, false);
                 return Ok(None);
             }
         }
         let upper = wilson(misses, draws).1;
+        self.log_try(size, misses, draws, upper <= allowed);
         Ok((upper <= allowed).then_some(Measurement { misses: misses as f64 / draws as f64, upper }))
+    }
+
+    fn log_try(&mut self, size: usize, misses: usize, draws: usize, enough: bool) {
+        log::tell(self.observer, Level::Debug, || {
+            format!("size {size}: {misses} of {draws} draws missed, {}", if enough { "few enough" } else { "too many" })
+        });
     }
 
     fn measure(&mut self, size: usize, draws: std::ops::Range<usize>) -> Result<usize> {
         self.stage += 1;
         // How many sizes there will be is not known; so many are usual.
         let stages = self.stage.max(3 * self.most.ilog2() as usize + FIT_SIZES);
-        Ok(self.prober.measure(size, draws, (self.stage, stages), self.report)?.misses(self.delta))
+        Ok(self.prober.measure(size, draws, (self.stage, stages), self.observer)?.misses(self.delta))
     }
 }
 
@@ -241,14 +274,15 @@ fn unbiased_batch(
     goal: Goal,
     options: &Options,
     stage: usize,
-    report: &mut Report<'_>,
+    observer: &mut dyn Observer,
 ) -> Result<usize> {
+    log::tell(observer, Level::Debug, || "looking for an unbiased batch that is as right".to_string());
     let unbiased = Estimator::unbiased();
     let options = Options { draws: options.draws.min(FEW_DRAWS), ..options.clone() };
     let prober = Prober::new(&unbiased, model, graph, &options)?;
     let allowed = (goal.epsilon / goal.steps as f64).max(wilson(0, options.draws).1);
     let most = prober.num_nodes();
-    let mut search = Search { prober, options: &options, delta: goal.delta, most, stage, report };
+    let mut search = Search { prober, options: &options, delta: goal.delta, most, stage, observer };
     Ok(search.doubled(SMALLEST_BATCH, allowed)?.map_or(most, |(_, (size, _))| size))
 }
 

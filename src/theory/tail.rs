@@ -4,7 +4,8 @@ use super::wilson;
 use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
 use crate::estimator::Estimator;
 use crate::graph::{Graph, Split};
-use crate::kernel::Threads;
+use crate::kernel::{self, Threads};
+use crate::log::{self, Level, Log};
 use crate::model::Model;
 use crate::optim::Interrupt;
 use crate::random::{Purpose, Stream};
@@ -42,8 +43,11 @@ pub struct Progress {
     pub seconds: f64,
 }
 
-/// Told of progress; may end the measurement.
-pub type Report<'a> = dyn FnMut(&Progress) -> std::result::Result<(), Interrupt> + 'a;
+/// Told of what happens.
+pub trait Observer: Log {
+    /// How far it is; may end the measurement.
+    fn progress(&mut self, progress: &Progress) -> std::result::Result<(), Interrupt>;
+}
 
 /// What was measured, for each sample size N and relative error δ.
 pub struct Tail {
@@ -91,12 +95,26 @@ pub fn tail(
     estimator: &Estimator,
     model: &Model,
     graph: &Graph,
+    grid: (&[usize], &[f64]),
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Tail> {
+    let result = measure(estimator, model, graph, grid, options, observer);
+    log_failure(observer, &result);
+    result
+}
+
+fn measure(
+    estimator: &Estimator,
+    model: &Model,
+    graph: &Graph,
     (sizes, deltas): (&[usize], &[f64]),
     options: &Options,
-    report: &mut Report<'_>,
+    observer: &mut dyn Observer,
 ) -> Result<Tail> {
     check_grid(sizes, deltas)?;
     let mut prober = Prober::new(estimator, model, graph, options)?;
+    prober.log_beginning(observer);
     sizes.iter().enumerate().try_for_each(|(at, &size)| prober.check_size(&format!("sample_sizes[{at}]"), size))?;
     let cells = sizes.len().checked_mul(deltas.len()).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
     let column = || try_with_capacity(cells);
@@ -104,7 +122,7 @@ pub fn tail(
     let norm = prober.norm;
     let mut tail = Tail { probabilities, lower, upper, errors: try_with_capacity(sizes.len())?, norm };
     for (stage, &size) in sizes.iter().enumerate() {
-        let measured = prober.measure(size, 0..options.draws, (stage + 1, sizes.len()), report)?;
+        let measured = prober.measure(size, 0..options.draws, (stage + 1, sizes.len()), observer)?;
         for &delta in deltas {
             let misses = measured.misses(delta);
             let (lower, upper) = wilson(misses, options.draws);
@@ -112,9 +130,21 @@ pub fn tail(
             tail.lower.push(lower);
             tail.upper.push(upper);
         }
-        tail.errors.push(measured.errors());
+        let errors = measured.errors();
+        log::tell(observer, Level::Info, || {
+            let Errors { error, bias, deviation } = errors;
+            format!("sample size {size}: relative error {error:.4}, of which bias {bias:.4}, deviation {deviation:.4}")
+        });
+        tail.errors.push(errors);
     }
     Ok(tail)
+}
+
+/// Tells of a measurement that ends with an error.
+pub(super) fn log_failure<T>(observer: &mut dyn Observer, result: &Result<T>) {
+    if let Err(error) = result {
+        log::tell(observer, Level::of(error), || error.to_string());
+    }
 }
 
 fn check_grid(sizes: &[usize], deltas: &[f64]) -> Result<()> {
@@ -211,6 +241,20 @@ impl<'a> Prober<'a> {
         Ok(Prober { estimator, model, graph, threads, nodes, exact, norm, options, start, workers, wave })
     }
 
+    /// Tells what is measured.
+    pub fn log_beginning(&self, observer: &mut dyn Observer) {
+        log::tell(observer, Level::Info, || {
+            let (count, norm, draws) = (self.nodes.len(), self.norm, self.options.draws);
+            let (threads, isa) = (self.threads.count(), kernel::table().name);
+            format!(
+                "the gradient of {count} nodes has norm {norm:.6}; up to {draws} draws of a size; threads {threads}, isa {isa}"
+            )
+        });
+        if let Some((level, message)) = self.graph.aggregation() {
+            log::tell(observer, level, || message);
+        }
+    }
+
     /// The number of nodes whose gradient is estimated.
     pub fn num_nodes(&self) -> usize {
         self.nodes.len()
@@ -230,7 +274,7 @@ impl<'a> Prober<'a> {
         size: usize,
         draws: std::ops::Range<usize>,
         (stage, num_stages): (usize, usize),
-        report: &mut Report<'_>,
+        observer: &mut dyn Observer,
     ) -> Result<Measured> {
         // Keyed by the size itself, so that a size has the same estimates in any company.
         let seed = Stream::new(self.options.seed, Purpose::Probe, size as u64, 0).word();
@@ -263,7 +307,8 @@ impl<'a> Prober<'a> {
             self.pace(pieces, before.elapsed());
             let (done, draws) = (from - draws.start, draws.len());
             let progress = Progress { stage, num_stages, done, draws, seconds: self.start.elapsed().as_secs_f64() };
-            report(&progress).map_err(|_| Error::Cancelled("the progress callback stopped the probe".to_string()))?;
+            let stopped = |_| Error::Cancelled("the progress callback stopped the probe".to_string());
+            observer.progress(&progress).map_err(stopped)?;
         }
         Ok(measured)
     }

@@ -51,6 +51,20 @@ const GROWTH: f64 = 4.0;
 /// A size shrinks where the error is below this part of δ, to what should bring it there.
 const SLACK: f64 = 0.7;
 
+/// What a test found, and did.
+pub(super) struct Test {
+    /// The size before.
+    pub from: usize,
+    /// The size from now on.
+    pub to: usize,
+    /// The last estimate of the relative error.
+    pub error: f64,
+    /// What it should stay under.
+    pub delta: f64,
+    /// Whether it does not, though it is that of the largest size.
+    pub falls_short: bool,
+}
+
 /// The sizes of a run.
 pub(super) struct Sizes {
     pub options: Adaptive,
@@ -84,10 +98,13 @@ impl Sizes {
         })
     }
 
-    /// Brings the estimator's size between the bounds.
-    pub fn begin(&self, estimator: &mut Estimator) {
+    /// Brings the estimator's size between the bounds; tells the one before and the one after, if that changes it.
+    pub fn begin(&self, estimator: &mut Estimator) -> Option<(usize, usize)> {
         let Adaptive { smallest, largest, .. } = self.options;
-        estimator.set_size(estimator.size().unwrap_or(smallest).clamp(smallest, largest));
+        let from = estimator.size().unwrap_or(smallest);
+        let to = from.clamp(smallest, largest);
+        estimator.set_size(to);
+        (from != to).then_some((from, to))
     }
 
     /// Before the update after `updates` others: tests if it is time, and sets the estimator's size.
@@ -98,11 +115,14 @@ impl Sizes {
         graph: &Graph,
         batch: &[i32],
         updates: u64,
-    ) -> Result<()> {
-        let mut size = estimator.size().unwrap_or(self.options.smallest);
+    ) -> Result<Option<Test>> {
+        let from = estimator.size().unwrap_or(self.options.smallest);
+        let (mut size, mut test) = (from, None);
         // A second run of an optimizer need not begin with such an update; its first one is tested all the same.
         if updates.is_multiple_of(self.options.every as u64) || self.error.is_nan() {
+            let mut measured = size;
             for _ in 0..ROUNDS {
+                measured = size;
                 self.error = self.relative_error(model, graph, batch, updates, size)?;
                 let next = self.next(size);
                 let grows = next > size;
@@ -112,9 +132,12 @@ impl Sizes {
                 }
             }
             estimator.set_size(size);
+            let Adaptive { delta, largest, .. } = self.options;
+            let falls_short = measured == largest && self.error > delta;
+            test = Some(Test { from, to: size, error: self.error, delta, falls_short });
         }
         self.drawn += size as f64;
-        Ok(())
+        Ok(test)
     }
 
     /// The size after one whose error is known. An error of deviation alone would fall with the root of the size, one of

@@ -14,10 +14,10 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"PLIMCKP2";
+const MAGIC: &[u8; 8] = b"PLIMCKP3";
 const KEY: &str = "plimsoll.checkpoint";
 
-impl Run<'_, '_> {
+impl Run<'_> {
     /// Writes where the run is, after an epoch.
     pub fn checkpoint(&self, path: &Path) -> Result<()> {
         let parts = self.optimizer.state().parts();
@@ -62,10 +62,10 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Goes on from a checkpoint; a missing file starts afresh. Nothing changes on an error.
-    pub fn resume(&mut self, path: &Path) -> Result<()> {
+    /// Goes on from a checkpoint; `false` if there is no such file. Nothing changes on an error.
+    pub fn resume(&mut self, path: &Path) -> Result<bool> {
         if !path.try_exists().map_err(|e| file::io_error(path, &e))? {
-            return Ok(());
+            return Ok(false);
         }
         let bytes = file::read(path)?;
         let payload = payload_of(&bytes).map_err(|e| e.in_file(path))?;
@@ -73,7 +73,8 @@ impl Run<'_, '_> {
         compare(&about["identity"], &self.identity()).map_err(|text| {
             Error::ShapeMismatch(format!("{}: the checkpoint is of another run: {text}", path.display()))
         })?;
-        self.restore(&about, &tensors).map_err(|e| e.in_file(path))
+        self.restore(&about, &tensors).map_err(|e| e.in_file(path))?;
+        Ok(true)
     }
 
     fn restore(&mut self, about: &Value, tensors: &SafeTensors<'_>) -> Result<()> {
@@ -98,7 +99,7 @@ impl Run<'_, '_> {
         let state = State::from_parts(&parts, len)?;
         let gradients = count("gradients")?;
         let size = about["sample size"].as_u64().and_then(|size| usize::try_from(size).ok());
-        let mut history = History::default();
+        let mut history = History::new(self.options.monitor);
         for record in records.as_chunks::<{ Record::LEN }>().0 {
             history.push(Record::from_array(*record))?;
         }
@@ -116,7 +117,7 @@ impl Run<'_, '_> {
 
     /// What a checkpoint must share with the run that goes on from it.
     fn identity(&self) -> Value {
-        let Options { batch_size, seed, adaptive, .. } = self.options;
+        let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
         json!({
             "nodes": self.graph.num_nodes(),
             "edges": self.graph.num_edges(),
@@ -128,6 +129,8 @@ impl Run<'_, '_> {
             "optimizer": self.optimizer.rule_name(),
             "batch size": batch_size,
             "seed": seed,
+            // The parameters kept are those of the epoch that this found best.
+            "monitor": monitor.name(),
             "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
         })
     }

@@ -38,6 +38,64 @@ impl TryFrom<i32> for Column {
     }
 }
 
+/// What the best epoch is chosen by: for restoring it and for running out of patience.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Monitor {
+    /// The highest accuracy over the validation nodes.
+    #[default]
+    ValAccuracy = 0,
+    /// The lowest loss over the validation nodes.
+    ValLoss = 1,
+    /// The lowest loss over all training nodes.
+    TrainLoss = 2,
+}
+
+impl TryFrom<i32> for Monitor {
+    type Error = Error;
+
+    fn try_from(value: i32) -> Result<Self> {
+        match value {
+            0 => Ok(Monitor::ValAccuracy),
+            1 => Ok(Monitor::ValLoss),
+            2 => Ok(Monitor::TrainLoss),
+            _ => Err(Error::InvalidArgument(format!("monitor = {value} is not a PLIM_MONITOR_ constant"))),
+        }
+    }
+}
+
+impl Monitor {
+    /// Its name in checkpoints and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Monitor::ValAccuracy => "validation accuracy",
+            Monitor::ValLoss => "validation loss",
+            Monitor::TrainLoss => "training loss",
+        }
+    }
+
+    /// Whether it looks at the validation nodes.
+    pub fn needs_validation(self) -> bool {
+        self != Monitor::TrainLoss
+    }
+
+    /// Its number in a record; NaN if that was not evaluated.
+    fn of(self, record: &Record) -> f64 {
+        match self {
+            Monitor::ValAccuracy => record.val_accuracy,
+            Monitor::ValLoss => record.val_loss,
+            Monitor::TrainLoss => record.train_loss,
+        }
+    }
+
+    /// Whether one number is better than another; NaN never is, and an equal one is not.
+    fn better(self, value: f64, than: f64) -> bool {
+        match self {
+            Monitor::ValAccuracy => value > than,
+            Monitor::ValLoss | Monitor::TrainLoss => value < than,
+        }
+    }
+}
+
 /// One epoch; NaN where it was not evaluated, or its sample size not adaptive.
 #[derive(Clone, Copy)]
 pub struct Record {
@@ -77,12 +135,18 @@ impl Record {
 #[derive(Default)]
 pub struct History {
     records: Vec<Record>,
+    monitor: Monitor,
     best_epoch: usize,
     last_evaluated: usize,
     seconds: f64,
 }
 
 impl History {
+    /// No epochs yet.
+    pub fn new(monitor: Monitor) -> Self {
+        History { monitor, ..History::default() }
+    }
+
     /// Completed epochs.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -93,12 +157,17 @@ impl History {
         self.records.is_empty()
     }
 
-    /// The first epoch of the highest validation accuracy, from 1; 0 if none was evaluated.
+    /// The first of the epochs that the monitor finds best, from 1; 0 if none was evaluated.
     pub fn best_epoch(&self) -> usize {
         self.best_epoch
     }
 
-    /// The last epoch whose validation accuracy was measured, from 1; 0 if none was.
+    /// What the monitor saw in the best epoch; NaN if there is none.
+    pub fn best(&self) -> f64 {
+        self.best_epoch.checked_sub(1).map_or(f64::NAN, |e| self.monitor.of(&self.records[e]))
+    }
+
+    /// The last epoch in which the monitor had something to see, from 1; 0 if there is none.
     pub fn last_evaluated(&self) -> usize {
         self.last_evaluated
     }
@@ -120,14 +189,14 @@ impl History {
 
     /// Adds an epoch; `true` if it is the best so far.
     pub fn push(&mut self, record: Record) -> Result<bool> {
-        let best = self.best_epoch.checked_sub(1).map_or(f64::NEG_INFINITY, |e| self.records[e].val_accuracy);
+        let (best, value) = (self.best(), self.monitor.of(&record));
         self.records.try_reserve(1)?;
         self.records.push(record);
         self.seconds += record.seconds;
-        if !record.val_accuracy.is_nan() {
+        if !value.is_nan() {
             self.last_evaluated = self.records.len();
         }
-        let better = record.val_accuracy > best;
+        let better = !value.is_nan() && (best.is_nan() || self.monitor.better(value, best));
         if better {
             self.best_epoch = self.records.len();
         }

@@ -3,14 +3,16 @@
 mod adaptive;
 mod checkpoint;
 mod history;
+mod messages;
 
 pub use adaptive::Adaptive;
-pub use history::{Column, History};
+pub use history::{Column, History, Monitor};
 
 use crate::error::{Error, Result, try_copied};
 use crate::estimator::Estimator;
 use crate::file;
 use crate::graph::{Graph, Split};
+use crate::log::Level;
 use crate::model::Model;
 use crate::optim::{Interrupt, Optimizer};
 use crate::random::{Purpose, Stream};
@@ -30,8 +32,10 @@ pub struct Options {
     pub seed: u64,
     /// Whether the model ends with the parameters of its best epoch.
     pub restore_best: bool,
-    /// Stop when this many epochs have not improved the validation accuracy; 0 = never.
+    /// Stop when this many epochs have not been better; 0 = never.
     pub patience: usize,
+    /// What the best epoch is chosen by.
+    pub monitor: Monitor,
     /// Evaluate after each so many epochs, and after the last; 0 = never.
     pub evaluate_every: usize,
     /// Where to write checkpoints, and after how many epochs.
@@ -50,6 +54,7 @@ impl Default for Options {
             seed: 0,
             restore_best: true,
             patience: 0,
+            monitor: Monitor::default(),
             evaluate_every: 1,
             checkpoint: None,
             resume: None,
@@ -78,8 +83,17 @@ pub struct Progress {
     pub seconds: f64,
 }
 
-/// Told of progress, with the model as it is then; may end the training.
-pub type Report<'a> = dyn FnMut(&Model, &Progress) -> std::result::Result<(), Interrupt> + 'a;
+/// Told of what happens, each time with the model as it is then.
+pub trait Observer {
+    /// How far it is; may end the training.
+    fn progress(&mut self, model: &Model, progress: &Progress) -> std::result::Result<(), Interrupt>;
+
+    /// Whether messages of this level are wanted.
+    fn wants(&self, level: Level) -> bool;
+
+    /// A message.
+    fn log(&mut self, model: &Model, level: Level, message: &str);
+}
 
 /// Within an epoch progress is told this often.
 const REPORT_EVERY: Duration = Duration::from_millis(500);
@@ -92,8 +106,9 @@ pub fn train(
     estimator: &mut Estimator,
     optimizer: &mut Optimizer,
     options: &Options,
-    report: &mut Report<'_>,
+    observer: &mut dyn Observer,
 ) -> (History, Result<()>) {
+    let told_of_aggregation = !observer.wants(Level::Warning);
     let mut run = Run {
         model,
         graph,
@@ -101,23 +116,28 @@ pub fn train(
         estimator,
         optimizer,
         options,
-        report,
-        history: History::default(),
+        observer,
+        history: History::new(options.monitor),
         best: None,
         order: Vec::new(),
         sizes: None,
+        told_of_aggregation,
+        told_of_largest: false,
     };
     let result = run.run();
+    if let Err(error) = &result {
+        run.log(Level::of(error), |_| error.to_string());
+    }
     (run.history, result)
 }
 
-struct Run<'a, 'r> {
+struct Run<'a> {
     model: &'a mut Model,
     graph: &'a Graph,
     estimator: &'a mut Estimator,
     optimizer: &'a mut Optimizer,
     options: &'a Options,
-    report: &'a mut Report<'r>,
+    observer: &'a mut dyn Observer,
     history: History,
     /// Parameters after the best epoch.
     best: Option<Vec<f32>>,
@@ -127,24 +147,58 @@ struct Run<'a, 'r> {
     described: String,
     /// Sample sizes, if they are adaptive.
     sizes: Option<Sizes>,
+    /// Messages that a run sends once.
+    told_of_aggregation: bool,
+    told_of_largest: bool,
 }
 
-impl Run<'_, '_> {
+impl Run<'_> {
     fn run(&mut self) -> Result<()> {
         self.check()?;
+        self.log_beginning()?;
         if let Some(path) = &self.options.resume {
-            self.resume(path)?;
+            let found = self.resume(path)?;
+            self.log(Level::Info, |run| match found {
+                true => format!("resumed from {} after epoch {}", path.display(), run.history.len()),
+                false => format!("there is no checkpoint {}: starting afresh", path.display()),
+            });
         }
-        if let Some(sizes) = &self.sizes {
-            sizes.begin(self.estimator);
+        if let Some(sizes) = &self.sizes
+            && let Some((from, to)) = sizes.begin(self.estimator)
+        {
+            self.log(Level::Warning, |_| format!("sample size {from} is outside the adaptive bounds: {to} is used"));
         }
         while self.history.len() < self.options.epochs && !self.out_of_patience() {
             self.epoch()?;
         }
-        match self.best.take() {
-            Some(best) if self.options.restore_best => self.model.set_parameters(&best),
-            _ => Ok(()),
+        self.end()
+    }
+
+    /// Ends a run that was neither cancelled nor failed.
+    fn end(&mut self) -> Result<()> {
+        let Options { epochs, patience, monitor, restore_best, .. } = *self.options;
+        let (name, best_epoch, best) = (monitor.name(), self.history.best_epoch(), self.history.best());
+        let last = self.history.len();
+        if last < epochs {
+            self.log(Level::Info, |_| {
+                format!(
+                    "stopped early after epoch {last}: no better {name} since epoch {best_epoch}, patience {patience}"
+                )
+            });
         }
+        if let Some(best) = self.best.take().filter(|_| restore_best) {
+            self.model.set_parameters(&best)?;
+        }
+        let seconds = self.history.seconds();
+        self.log(Level::Info, |_| {
+            let of = match best_epoch {
+                0 => "the last, as none is known to be the best".to_string(),
+                _ if restore_best => format!("epoch {best_epoch}, of the best {name}, {best:.6}"),
+                _ => format!("the last; epoch {best_epoch} has the best {name}, {best:.6}"),
+            };
+            format!("trained for {last} epochs, {seconds:.3} seconds of steps; the parameters are those of {of}")
+        });
+        Ok(())
     }
 
     /// Finds what would fail later, before anything is changed.
@@ -152,11 +206,13 @@ impl Run<'_, '_> {
         self.estimator.check(self.model, self.graph)?;
         self.order = try_copied(self.graph.labelled_split(Split::Train)?)?;
         self.optimizer.check_fits(self.model.parameters().len())?;
-        let Options { patience, evaluate_every, .. } = *self.options;
+        let Options { patience, monitor, evaluate_every, .. } = *self.options;
         if patience > 0 && evaluate_every == 0 {
             return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
         }
-        if patience > 0 || (evaluate_every > 0 && !self.graph.split(Split::Val).is_empty()) {
+        if (patience > 0 && monitor.needs_validation())
+            || (evaluate_every > 0 && !self.graph.split(Split::Val).is_empty())
+        {
             self.graph.labelled_split(Split::Val)?;
         }
         if let Some((path, _)) = &self.options.checkpoint {
@@ -190,7 +246,9 @@ impl Run<'_, '_> {
         let every = self.options.evaluate_every;
         if every > 0 && (epoch.is_multiple_of(every) || epoch == self.options.epochs) {
             self.evaluate(&mut record)?;
+            self.log_aggregation();
         }
+        self.log_epoch(epoch, &record);
         if self.history.push(record)? {
             match &mut self.best {
                 Some(best) => best.copy_from_slice(self.model.parameters()),
@@ -201,6 +259,7 @@ impl Run<'_, '_> {
             && (epoch.is_multiple_of(*every) || epoch == self.options.epochs || self.out_of_patience())
         {
             self.checkpoint(path)?;
+            self.log(Level::Info, |_| format!("epoch {epoch}: checkpoint written to {}", path.display()));
         }
         self.tell(epoch, num_steps, num_steps, &record, self.history.seconds())
     }
@@ -208,9 +267,8 @@ impl Run<'_, '_> {
     /// One pass over the training nodes; gives the mean loss of its batches and its seconds.
     fn steps(&mut self, epoch: usize) -> Result<(f64, f64)> {
         let before = self.history.seconds();
-        let mut elapsed = Duration::ZERO;
-        let mut start = Instant::now();
-        let mut last_told = start;
+        let mut watch = Watch::start();
+        let mut last_told = Instant::now();
         // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
         let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
         self.order.copy_from_slice(self.graph.split(Split::Train));
@@ -226,23 +284,29 @@ impl Run<'_, '_> {
                 false => &self.order[from..from.saturating_add(self.options.batch_size).min(self.order.len())],
             };
             let place = || format!("epoch {epoch}, step {}", step + 1);
+            let mut tested = None;
             if let Some(sizes) = &mut self.sizes {
                 let updates = self.optimizer.steps();
-                sizes.adapt(self.estimator, self.model, self.graph, batch, updates).map_err(|e| e.at(place()))?;
+                let test = sizes.adapt(self.estimator, self.model, self.graph, batch, updates);
+                tested = test.map_err(|e| e.at(place()))?;
             }
             let estimate = self.estimator.estimate(self.model, self.graph, batch);
             let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
             self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
             sum += loss;
+            if let Some(test) = tested {
+                watch.apart(|| self.log_test(&test, place));
+            }
+            if !self.told_of_aggregation {
+                watch.apart(|| self.log_aggregation());
+            }
             if step + 1 < num_steps && last_told.elapsed() >= REPORT_EVERY {
-                elapsed += start.elapsed();
-                self.tell(epoch, step + 1, num_steps, &Record::default(), before + elapsed.as_secs_f64())?;
-                start = Instant::now();
-                last_told = start;
+                let seconds = before + watch.seconds();
+                watch.apart(|| self.tell(epoch, step + 1, num_steps, &Record::default(), seconds))?;
+                last_told = Instant::now();
             }
         }
-        elapsed += start.elapsed();
-        Ok((sum / num_steps as f64, elapsed.as_secs_f64()))
+        Ok((sum / num_steps as f64, watch.seconds()))
     }
 
     fn num_steps(&self) -> usize {
@@ -262,7 +326,32 @@ impl Run<'_, '_> {
         let &Record { train_loss, val_loss, val_accuracy, .. } = record;
         let num_epochs = self.options.epochs;
         let progress = Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds };
-        (self.report)(self.model, &progress)
+        self.observer
+            .progress(self.model, &progress)
             .map_err(|_| Error::Cancelled(format!("the progress callback stopped training in epoch {epoch}")))
+    }
+}
+
+/// Adds up the time of steps; what is told to callers in between does not count.
+struct Watch {
+    counted: Duration,
+    since: Instant,
+}
+
+impl Watch {
+    fn start() -> Self {
+        Watch { counted: Duration::ZERO, since: Instant::now() }
+    }
+
+    fn seconds(&self) -> f64 {
+        (self.counted + self.since.elapsed()).as_secs_f64()
+    }
+
+    /// Does something that does not count.
+    fn apart<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.counted += self.since.elapsed();
+        let result = work();
+        self.since = Instant::now();
+        result
     }
 }

@@ -4,7 +4,7 @@
 #include "files.h"
 #include "sample.h"
 
-enum { PARAMETERS = 32, RESULTS = SAMPLE_NODES * SAMPLE_CLASSES };
+enum { PARAMETERS = 32, RESULTS = SAMPLE_NODES * SAMPLE_CLASSES, CELLS = SAMPLE_CLASSES * SAMPLE_CLASSES };
 
 static plim_graph *graph = NULL;
 static plim_model *model = NULL;
@@ -14,7 +14,7 @@ static float probabilities[RESULTS];
 /* Outputs; a call with a bad handle leaves them as they are. */
 static float floats[RESULTS];
 static int32_t ints[SAMPLE_NODES];
-static size_t sizes[3];
+static size_t sizes[CELLS];
 static double number = NAN;
 static plim_model *made = NULL;
 
@@ -39,6 +39,7 @@ static plim_status embed_graph(void *h) {
   return plim_model_embed(model, (plim_graph *)h, NULL, 0, 1, floats, RESULTS);
 }
 static plim_status evaluate_graph(void *h) { return plim_model_evaluate(model, (plim_graph *)h, 0, &number, NULL); }
+static plim_status confusion_graph(void *h) { return plim_model_confusion(model, (plim_graph *)h, 0, sizes, CELLS); }
 static plim_status gradient_graph(void *h) {
   return plim_estimator_gradient(estimator, model, (plim_graph *)h, NULL, 0, floats, PARAMETERS, &number);
 }
@@ -61,6 +62,7 @@ static plim_status embed_model(void *h) {
   return plim_model_embed((plim_model *)h, graph, NULL, 0, 1, floats, RESULTS);
 }
 static plim_status evaluate_model(void *h) { return plim_model_evaluate((plim_model *)h, graph, 0, &number, NULL); }
+static plim_status confusion_model(void *h) { return plim_model_confusion((plim_model *)h, graph, 0, sizes, CELLS); }
 static plim_status gradient_model(void *h) {
   return plim_estimator_gradient(estimator, (plim_model *)h, graph, NULL, 0, floats, PARAMETERS, &number);
 }
@@ -100,6 +102,7 @@ static const function functions[] = {
     {"graph", "plim_model_predict, its graph", predict_graph},
     {"graph", "plim_model_embed, its graph", embed_graph},
     {"graph", "plim_model_evaluate, its graph", evaluate_graph},
+    {"graph", "plim_model_confusion, its graph", confusion_graph},
     {"graph", "plim_estimator_gradient, its graph", gradient_graph},
     {"model", "plim_model_save", model_save},
     {"model", "plim_model_clone", model_clone},
@@ -111,6 +114,7 @@ static const function functions[] = {
     {"model", "plim_model_predict", predict_model},
     {"model", "plim_model_embed", embed_model},
     {"model", "plim_model_evaluate", evaluate_model},
+    {"model", "plim_model_confusion", confusion_model},
     {"model", "plim_estimator_gradient, its model", gradient_model},
     {"estimator", "plim_estimator_set_seed", estimator_set_seed},
     {"estimator", "plim_estimator_set_distribution", estimator_set_distribution},
@@ -133,7 +137,10 @@ static int outputs_are_clear(void) {
   for (size_t i = 0; i < SAMPLE_NODES; i++) {
     ok &= ints[i] == 0x55555555;
   }
-  return ok && sizes[0] == sizes[2] && sizes[1] == sizes[2] && (sizes[0] & 0xff) == 0x55;
+  for (size_t i = 0; i < CELLS; i++) {
+    ok &= sizes[i] == (size_t)0x5555555555555555;
+  }
+  return ok;
 }
 
 /* Every function that takes a handle of this name refuses this one. */

@@ -220,6 +220,9 @@ static plim_status set_batch(void *h) { return plim_probe_options_set_batch((pli
 static plim_status set_progress(void *h) {
   return plim_probe_options_set_progress((plim_probe_options *)h, NULL, NULL);
 }
+static plim_status set_log(void *h) {
+  return plim_probe_options_set_log((plim_probe_options *)h, PLIM_LOG_INFO, NULL, NULL);
+}
 static plim_status probability_estimator(void *h) {
   return plim_tail_probability((plim_estimator *)h, p.model, p.graph, sizes, 3, deltas, 2, p.options, numbers, 6);
 }
@@ -245,6 +248,7 @@ static const function functions[] = {
     {"options", "plim_probe_options_set_seed", set_seed},
     {"options", "plim_probe_options_set_batch", set_batch},
     {"options", "plim_probe_options_set_progress", set_progress},
+    {"options", "plim_probe_options_set_log", set_log},
     {"estimator", "plim_tail_probability, its estimator", probability_estimator},
     {"model", "plim_tail_probability, its model", probability_model},
     {"graph", "plim_tail_probability, its graph", probability_graph},

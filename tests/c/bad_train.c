@@ -44,6 +44,9 @@ static void options_must_be_in_their_ranges(void) {
   REFUSED(PLIM_ERROR_NULL_POINTER, "path", plim_train_options_set_checkpoint(s.options, NULL, 3));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "path", plim_train_options_set_checkpoint(s.options, "", 3));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "path", plim_train_options_set_resume(s.options, ""));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = -1", plim_train_options_set_monitor(s.options, -1));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = 3", plim_train_options_set_monitor(s.options, 3));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = ", plim_train_options_set_monitor(s.options, INT32_MIN));
 }
 
 static void a_training_needs_all_but_options_and_a_place_for_its_history(void) {
@@ -206,6 +209,7 @@ static plim_status set_batch_size(void *h) { return plim_train_options_set_batch
 static plim_status set_seed(void *h) { return plim_train_options_set_seed((plim_train_options *)h, 9); }
 static plim_status set_restore_best(void *h) { return plim_train_options_set_restore_best((plim_train_options *)h, 0); }
 static plim_status set_patience(void *h) { return plim_train_options_set_patience((plim_train_options *)h, 1); }
+static plim_status set_monitor(void *h) { return plim_train_options_set_monitor((plim_train_options *)h, 1); }
 static plim_status set_evaluate_every(void *h) {
   return plim_train_options_set_evaluate_every((plim_train_options *)h, 2);
 }
@@ -218,6 +222,9 @@ static plim_status set_adaptive(void *h) {
 }
 static plim_status set_progress(void *h) {
   return plim_train_options_set_progress((plim_train_options *)h, NULL, NULL);
+}
+static plim_status set_log(void *h) {
+  return plim_train_options_set_log((plim_train_options *)h, PLIM_LOG_INFO, NULL, NULL);
 }
 static plim_status train_model(void *h) {
   return plim_train((plim_model *)h, s.graph, s.estimator, s.optimizer, s.options, &made);
@@ -239,11 +246,13 @@ static const function functions[] = {
     {"options", "plim_train_options_set_seed", set_seed},
     {"options", "plim_train_options_set_restore_best", set_restore_best},
     {"options", "plim_train_options_set_patience", set_patience},
+    {"options", "plim_train_options_set_monitor", set_monitor},
     {"options", "plim_train_options_set_evaluate_every", set_evaluate_every},
     {"options", "plim_train_options_set_checkpoint", set_checkpoint},
     {"options", "plim_train_options_set_resume", set_resume},
     {"options", "plim_train_options_set_adaptive", set_adaptive},
     {"options", "plim_train_options_set_progress", set_progress},
+    {"options", "plim_train_options_set_log", set_log},
     {"model", "plim_train, its model", train_model},
     {"graph", "plim_train, its graph", train_graph},
     {"estimator", "plim_train, its estimator", train_estimator},

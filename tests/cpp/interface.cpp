@@ -42,6 +42,10 @@ static_assert(static_cast<int>(Column::train_loss) == 0 && static_cast<int>(Colu
               static_cast<int>(Column::val_accuracy) == 2 && static_cast<int>(Column::seconds) == 3 &&
               static_cast<int>(Column::batch_loss) == 4 && static_cast<int>(Column::sample_size) == 5 &&
               static_cast<int>(Column::error) == 6);
+static_assert(static_cast<int>(Monitor::val_accuracy) == 0 && static_cast<int>(Monitor::val_loss) == 1 &&
+              static_cast<int>(Monitor::train_loss) == 2);
+static_assert(static_cast<int>(LogLevel::error) == 0 && static_cast<int>(LogLevel::warning) == 1 &&
+              static_cast<int>(LogLevel::info) == 2 && static_cast<int>(LogLevel::debug) == 3);
 static_assert(Property{1}.unbiased() && Property{2}.consistent() && Property{4}.exact() && !Property{6}.unbiased());
 
 namespace {
@@ -86,7 +90,8 @@ void every_function_of_the_c_header_is_reached() {
 void every_constant_of_the_c_header_has_a_name() {
   std::size_t count = 0;
   const std::set<std::string> named = names(cpp_header, "PLIM_");
-  for (const char *kind : {"SPLIT", "NORMALIZATION", "DISTRIBUTION", "PROPERTY", "SCHEDULE", "HISTORY", "TAIL", "PLAN"}) {
+  for (const char *kind : {"SPLIT", "NORMALIZATION", "DISTRIBUTION", "PROPERTY", "SCHEDULE", "HISTORY", "MONITOR", "LOG",
+                           "TAIL", "PLAN"}) {
     for (const std::string &constant : names(c_header, std::string("PLIM_") + kind + "_")) {
       ++count;
       if (!CHECK(named.count(constant) == 1)) {

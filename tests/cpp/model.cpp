@@ -82,6 +82,24 @@ void an_evaluation_has_loss_and_accuracy() {
   CHECK_ERROR(PLIM_ERROR_MISSING_DATA, "", model.evaluate(Graph::from_edges(2, {0}, {1}), Split::test));
 }
 
+void a_confusion_matrix_sums_up_to_accuracy_and_macro_f1() {
+  const Graph graph = Graph::mixture(100, 0);
+  const Model model = Model::gcn({2, 8, 4}, 1); // a class more than the graph has
+  const std::vector<std::size_t> matrix = model.confusion(graph, Split::test);
+  double total = 0, hits = 0;
+  for (std::size_t k = 0; k < matrix.size(); ++k) {
+    total += static_cast<double>(matrix[k]);
+    hits += k % 5 == 0 ? static_cast<double>(matrix[k]) : 0;
+  }
+  CHECK(matrix.size() == 16 && total == static_cast<double>(graph.split_size(Split::test)));
+  CHECK(hits / total == model.evaluate(graph, Split::test).accuracy);
+  CHECK_NEAR((2.0 / 3.0 + 4.0 / 5.0) / 2.0, macro_f1({1, 1, 0, 2}), 1e-15);
+  CHECK_NEAR((1.0 + 2.0 / 3.0 + 0.0) / 3.0, macro_f1({1, 0, 0, 0, 1, 1, 0, 0, 0}), 1e-15);
+  CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "confusion has 5 elements", macro_f1({1, 2, 3, 4, 5}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "num_classes = 0", macro_f1({}));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "split", model.confusion(graph, static_cast<Split>(3)));
+}
+
 void the_penalty_enters_the_objective_alone() {
   const Graph graph = path_graph();
   Model model = Model::gcn({2, 2}, 0);
@@ -113,6 +131,7 @@ int main() {
   RUN(a_list_predicts_the_rows_of_all);
   RUN(hidden_representations_are_those_of_the_layer);
   RUN(an_evaluation_has_loss_and_accuracy);
+  RUN(a_confusion_matrix_sums_up_to_accuracy_and_macro_f1);
   RUN(the_penalty_enters_the_objective_alone);
   RUN(threads_change_no_bits);
   files_close();

@@ -1,6 +1,9 @@
 // Training: every option has its effect, and the history tells what happened.
 #include "check.hpp"
 
+#include <algorithm>
+#include <utility>
+
 using namespace plimsoll;
 
 namespace {
@@ -77,6 +80,20 @@ void patience_ends_a_run() {
   CHECK(history.num_epochs() == history.best_epoch() + 3);
   CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "patience",
               trial.run(TrainOptions().set_patience(3).set_evaluate_every(0)));
+}
+
+void a_monitor_chooses_the_best_epoch() {
+  for (const auto &[monitor, column] : {std::pair(Monitor::val_accuracy, Column::val_accuracy),
+                                        std::pair(Monitor::val_loss, Column::val_loss),
+                                        std::pair(Monitor::train_loss, Column::train_loss)}) {
+    Trial trial;
+    const History history = trial.run(TrainOptions().set_epochs(20).set_monitor(monitor)).history;
+    const std::vector<double> values = history.column(column);
+    const auto best = monitor == Monitor::val_accuracy ? std::max_element(values.begin(), values.end())
+                                                       : std::min_element(values.begin(), values.end());
+    CHECK(history.best_epoch() == static_cast<std::size_t>(best - values.begin()) + 1);
+  }
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "monitor = 9", TrainOptions().set_monitor(static_cast<Monitor>(9)));
 }
 
 void epochs_that_were_not_evaluated_are_nan() {
@@ -156,6 +173,7 @@ int main() {
   RUN(seeds_and_batches_decide_the_run);
   RUN(the_best_epoch_is_restored_unless_switched_off);
   RUN(patience_ends_a_run);
+  RUN(a_monitor_chooses_the_best_epoch);
   RUN(epochs_that_were_not_evaluated_are_nan);
   RUN(a_checkpoint_resumes_with_the_same_bits);
   RUN(what_was_set_can_be_cleared);

@@ -26,7 +26,7 @@ from .errors import (BadFormatError, BufferTooSmallError, BusyError, CancelledEr
                      PlimsollError, PoisonedError, ShapeMismatchError, UnsupportedError)
 from .estimator import Estimator, Gradient
 from .graph import Graph
-from .model import Evaluation, Model
+from .model import Evaluation, Model, macro_f1
 from .optimizer import Minimum, Optimizer
 from .sklearn import GCNClassifier
 from .theory import Plan, Tail, TailFit, sample_delta, sample_epsilon, sample_size, tail_fit, tail_probability
@@ -43,7 +43,7 @@ def isa() -> str:
 
 __all__ = [
     "Graph", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
-    "Minimum", "GCNClassifier", "Tail", "tail_probability", "TailFit", "tail_fit", "Plan", "sample_size",
+    "Minimum", "macro_f1", "GCNClassifier", "Tail", "tail_probability", "TailFit", "tail_fit", "Plan", "sample_size",
     "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError", "NullPointerError", "InvalidArgumentError",
     "ShapeMismatchError", "MissingDataError", "BufferTooSmallError", "FileError", "BadFormatError", "OutOfMemoryError",
     "DivergedError", "CancelledError", "PoisonedError", "UnsupportedError", "InvalidHandleError", "BusyError",

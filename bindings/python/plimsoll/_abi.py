@@ -127,6 +127,7 @@ oracle = Kind(ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t,
                                ctypes.POINTER(ctypes.c_double), ctypes.c_size_t))
 release_fn = Kind(ctypes.CFUNCTYPE(None, ctypes.c_void_p))
 progress_fn = Kind(ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Progress)))
+log_fn = Kind(ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p))
 
 FUNCTIONS = {
     "plim_version": of(text),
@@ -181,6 +182,8 @@ FUNCTIONS = {
     "plim_model_embed": of(
         status, model=handle, graph=handle, nodes=i32s, num_nodes=size, layer=size, dst=f32s, capacity=size),
     "plim_model_evaluate": of(status, model=handle, graph=handle, split=i32, loss=f64s, accuracy=f64s),
+    "plim_model_confusion": of(status, model=handle, graph=handle, split=i32, matrix=sizes, capacity=size),
+    "plim_confusion_macro_f1": of(status, confusion=sizes, num_classes=size, out=f64s),
 
     "plim_estimator_full": of(status, out=out_handle),
     "plim_estimator_unbiased": of(status, out=out_handle),
@@ -216,11 +219,13 @@ FUNCTIONS = {
     "plim_train_options_set_seed": of(status, options=handle, seed=u64),
     "plim_train_options_set_restore_best": of(status, options=handle, on=i32),
     "plim_train_options_set_patience": of(status, options=handle, epochs=size),
+    "plim_train_options_set_monitor": of(status, options=handle, monitor=i32),
     "plim_train_options_set_evaluate_every": of(status, options=handle, epochs=size),
     "plim_train_options_set_checkpoint": of(status, options=handle, path=text, every=size),
     "plim_train_options_set_resume": of(status, options=handle, path=text),
     "plim_train_options_set_adaptive": of(status, options=handle, delta=f64, every=size, smallest=size, largest=size),
     "plim_train_options_set_progress": of(status, options=handle, fn=progress_fn, user_data=address),
+    "plim_train_options_set_log": of(status, options=handle, level=i32, fn=log_fn, user_data=address),
     "plim_train": of(
         status, model=handle, graph=handle, estimator=handle, optimizer=handle, options=handle, out=out_handle),
 
@@ -249,6 +254,7 @@ FUNCTIONS = {
     "plim_probe_options_set_seed": of(status, options=handle, seed=u64),
     "plim_probe_options_set_batch": of(status, options=handle, nodes=i32s, count=size),
     "plim_probe_options_set_progress": of(status, options=handle, fn=progress_fn, user_data=address),
+    "plim_probe_options_set_log": of(status, options=handle, level=i32, fn=log_fn, user_data=address),
 
     "plim_tail_probability": of(
         status, estimator=handle, model=handle, graph=handle, sample_sizes=sizes, num_sizes=size, deltas=f64s,
@@ -279,6 +285,8 @@ NORMALIZATIONS = ("symmetric", "row", "none")
 DISTRIBUTIONS = ("uniform", "importance", "neighbors", "ladies")
 SCHEDULES = ("constant", "inverse", "inverse_sqrt")
 HISTORY = ("train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss", "sample_size", "error")
+MONITORS = ("val_accuracy", "val_loss", "train_loss")
+LOG_LEVELS = ("error", "warning", "info", "debug")
 TAIL = ("probability", "lower", "upper", "error", "bias", "deviation")
 PLAN = ("sample_size", "misses", "upper", "seconds", "exact_seconds", "unbiased_seconds", "unbiased_batch", "c", "tau",
         "r_squared")

@@ -1,10 +1,11 @@
 """Calls that call back: no exception and no interrupt gets lost in C."""
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import warnings
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
 from . import _abi
 from ._lib import call
@@ -29,12 +30,13 @@ class Progress(NamedTuple):
 
 
 ProgressLike = Union[bool, None, Callable[[Progress], Any]]
+LogLike = Union[bool, None, logging.Logger, Callable[[str, str], Any]]
 
 
 class Run:
     """A call to C that calls Python back.
 
-    What a callback raises cancels the call and is raised when it is over. A SIGINT between two callbacks waits for the
+    What a callback raises cancels the call, at the next progress if it was a log, and is raised when it is over. A SIGINT between two callbacks waits for the
     next one: Python would raise KeyboardInterrupt on the callback's first instruction, where ctypes drops it.
     """
 
@@ -72,6 +74,8 @@ class Run:
         """The function as C may call it: it answers 1 to cancel, and never raises."""
 
         def guarded(*arguments: Any) -> int:
+            if self.raised is not None:
+                return 1
             stop: Any = True
             try:
                 try:
@@ -95,6 +99,15 @@ class Run:
             return tell(Progress(*(getattr(fields, field) for field in Progress._fields)))
 
         return _abi.progress_fn.ctype(self.guard(function))
+
+    def log(self, write: Callable[[str, str], Any]) -> Any:
+        """A plim_log_fn. Keep it as long as C may call it."""
+        guarded = self.guard(lambda level, message: write(_abi.LOG_LEVELS[level], message.decode("utf-8", "replace")))
+
+        def function(_: Any, level: int, message: bytes) -> None:
+            guarded(level, message)
+
+        return _abi.log_fn.ctype(function)
 
 
 class Bar:
@@ -131,14 +144,39 @@ def teller(progress: ProgressLike, label: str) -> Any:
     return lambda _: None
 
 
-class watched(Run):
-    """A call with options, in a `with` block, that tells `progress` how far it is."""
+def writer(log: LogLike, level: Optional[str]) -> Optional[Tuple[int, Callable[[str, str], Any]]]:
+    """The last level that is told, and what takes a level and a message; None if nothing does."""
+    if log is None or log is False:
+        return None
+    if log is True:
+        log = logging.getLogger("plimsoll")
+    if isinstance(log, logging.Logger):
+        logger, levels = log, {name: getattr(logging, name.upper()) for name in _abi.LOG_LEVELS}
+        if level is None:
+            wanted = [name for name in _abi.LOG_LEVELS if logger.isEnabledFor(levels[name])]
+            if not wanted:
+                return None
+            level = wanted[-1]
+        return _abi.number("log_level", level, _abi.LOG_LEVELS), lambda at, text: logger.log(levels[at], "%s", text)
+    if not callable(log):
+        raise TypeError(f"log is True, a logging.Logger or a function, not {log!r}")
+    return _abi.number("log_level", level or "info", _abi.LOG_LEVELS), log
 
-    def __init__(self, setter: str, options: Any, progress: ProgressLike, label: str):
+
+class watched(Run):
+    """A call with options, in a `with` block, that tells `progress` how far it is and `log` what it does."""
+
+    def __init__(self, noun: str, options: Any, progress: ProgressLike, label: str, log: LogLike,
+                 log_level: Optional[str]):
         super().__init__()
+        written = writer(log, log_level)
         self._tell = teller(progress, label)
-        self._function = self.progress(self._tell)
-        call(setter, options, self._function, None)
+        self._functions = [self.progress(self._tell)]
+        call(f"{noun}_set_progress", options, self._functions[0], None)
+        if written is not None:
+            level, write = written
+            self._functions.append(self.log(write))
+            call(f"{noun}_set_log", options, level, self._functions[1], None)
 
     def __exit__(self, *error: Any) -> None:
         if isinstance(self._tell, Bar):

@@ -171,8 +171,32 @@ class Model(SavedHandle):
         call("plim_model_evaluate", self, graph, _abi.number("split", split, _abi.SPLITS), loss, accuracy)
         return Evaluation(float(loss[0]), float(accuracy[0]))
 
+    def confusion(self, graph: Graph, split: str) -> np.ndarray:
+        """How often each class was taken for each on a split: rows are labels, columns predictions; nothing is sampled.
+
+        There are as many of both as the model has outputs, which may be more than the graph has classes. macro_f1() sums
+        it up.
+        """
+        matrix = np.empty((self.widths[-1],) * 2, np.uintp)
+        call("plim_model_confusion", self, graph, _abi.number("split", split, _abi.SPLITS), matrix, matrix.size)
+        return matrix.astype(np.int64)
+
     def __repr__(self) -> str:
         return "<plimsoll.Model, closed>" if self.closed else f"<plimsoll.Model of widths {self.widths}>"
+
+
+def macro_f1(confusion: Any) -> float:
+    """The mean of the classes' F1, from a square confusion matrix: rows are labels, columns predictions.
+
+    Classes that are neither labelled nor predicted are left out; one that is only either counts as 0. That is
+    sklearn.metrics.f1_score(labels, predictions, average="macro", zero_division=0).
+    """
+    matrix = np.asarray(confusion)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ShapeMismatchError(f"confusion has shape {matrix.shape}, and is not square")
+    out = np.empty(1)
+    call("plim_confusion_macro_f1", integers("confusion", matrix.ravel(), np.uintp), len(matrix), out)
+    return float(out[0])
 
 
 def _length(graph: Graph, nodes: Optional[np.ndarray]) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Sequence
 import numpy as np
 
 from ._arrays import integers
-from ._callbacks import ProgressLike
+from ._callbacks import LogLike, ProgressLike
 from .errors import ShapeMismatchError
 from .estimator import Estimator
 from .graph import Graph
@@ -36,9 +36,10 @@ class GCNClassifier:
     epochs, batch_size   as in train().
     validation_fraction  share of the labelled nodes to choose the best epoch by; they are not learned from.
     patience             ends training after so many epochs without a better one; 0 for never.
+    monitor              what makes an epoch better, as in train().
     seed                 of parameters, draws, shuffling and the choice of the validation nodes.
     threads              0 for all cores.
-    progress             as in train().
+    progress, log        as in train().
 
     After fit(): model_, history_, classes_.
     """
@@ -48,7 +49,8 @@ class GCNClassifier:
     def __init__(self, graph: Optional[Graph] = None, *, hidden: Sequence[int] = (16,),
                  sample_sizes: Optional[Sequence[int]] = None, step: float = 0.01, regularization: float = 0.0,
                  epochs: int = 100, batch_size: int = 256, validation_fraction: float = 0.0, patience: int = 0,
-                 seed: int = 0, threads: int = 1, progress: ProgressLike = None):
+                 monitor: str = "val_accuracy", seed: int = 0, threads: int = 1, progress: ProgressLike = None,
+                 log: LogLike = None):
         self.graph = graph
         self.hidden = hidden
         self.sample_sizes = sample_sizes
@@ -58,9 +60,11 @@ class GCNClassifier:
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.monitor = monitor
         self.seed = seed
         self.threads = threads
         self.progress = progress
+        self.log = log
 
     def fit(self, X: Any, y: Any) -> GCNClassifier:
         """Learns the classes `y` of the nodes `X`, None for all. Nodes whose class is the number -1 are unlabelled."""
@@ -83,7 +87,7 @@ class GCNClassifier:
                 with Optimizer.adam(self.step) as optimizer:
                     self.history_ = train(self.model_, graph, estimator, optimizer, epochs=self.epochs,
                                           batch_size=self.batch_size, seed=self.seed, patience=self.patience,
-                                          progress=self.progress)
+                                          monitor=self.monitor, progress=self.progress, log=self.log)
         return self
 
     def predict_proba(self, X: Any = None, graph: Optional[Graph] = None) -> np.ndarray:

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _abi
 from ._arrays import floats, has_length, integers, optional_integers
-from ._callbacks import ProgressLike, watched
+from ._callbacks import LogLike, ProgressLike, watched
 from ._lib import Handle, ask, call, error, make
 from .estimator import Estimator
 from .graph import Graph
@@ -27,21 +27,23 @@ class _Plan(Handle):
     _free = "plim_plan_free"
 
 
-def _measure(name: str, *arguments: Any, out: tuple, draws: int, seed: int, batch: Any, progress: ProgressLike) -> None:
+def _measure(name: str, *arguments: Any, out: tuple, draws: int, seed: int, batch: Any, progress: ProgressLike,
+             log: LogLike, log_level: Optional[str]) -> None:
     """Calls a measurement with its options, which stand between its arguments and where the result goes."""
     nodes, count = optional_integers("batch", batch)
     with _Options._own(make("plim_probe_options_new")) as options:
         call("plim_probe_options_set_draws", options, draws)
         call("plim_probe_options_set_seed", options, seed)
         call("plim_probe_options_set_batch", options, nodes, count)
-        with watched("plim_probe_options_set_progress", options, progress, "drawing gradients"):
+        with watched("plim_probe_options", options, progress, "drawing gradients", log, log_level):
             status = ask(name, *arguments, options, *out)
     if status:
         raise error(status)
 
 
 def tail_probability(estimator: Estimator, model: Model, graph: Graph, sample_sizes: Any, deltas: Any, *,
-                     draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None) -> np.ndarray:
+                     draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None,
+                     log: LogLike = None, log_level: Optional[str] = None) -> np.ndarray:
     """How often an estimator's gradient is wrong by δ or more: a row per sample size, a column per δ.
 
     The exact gradient h is taken at the model's present parameters; of each size so many gradients g are drawn, and those
@@ -51,11 +53,13 @@ def tail_probability(estimator: Estimator, model: Model, graph: Graph, sample_si
     draws, seed   how many gradients of each size, and from which sequence. The estimator's own does not move.
     batch         the nodes whose gradient is estimated; None for all training nodes.
     progress      as for train(); a function that stops it makes this raise CancelledError.
+    log           told what is measured, as for train(), and up to `log_level`.
     """
     sizes, errors = integers("sample_sizes", sample_sizes, np.uintp), floats("deltas", deltas, np.float64)
     shares = np.empty((len(sizes), len(errors)))
     _measure("plim_tail_probability", estimator, model, graph, sizes, len(sizes), errors, len(errors),
-             out=(shares, shares.size), draws=draws, seed=seed, batch=batch, progress=progress)
+             out=(shares, shares.size), draws=draws, seed=seed, batch=batch, progress=progress, log=log,
+             log_level=log_level)
     return shares
 
 
@@ -78,12 +82,14 @@ class Tail:
     deviation: np.ndarray
 
     def __init__(self, estimator: Estimator, model: Model, graph: Graph, sample_sizes: Any, deltas: Any = (), *,
-                 draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None):
+                 draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
+                 log_level: Optional[str] = None):
         """Draws gradients; the arguments are those of tail_probability()."""
         sizes, errors = integers("sample_sizes", sample_sizes, np.uintp), floats("deltas", deltas, np.float64)
         handle = ctypes.c_void_p()
         _measure("plim_tail_new", estimator, model, graph, sizes, len(sizes), errors, len(errors),
-                 out=(ctypes.byref(handle),), draws=draws, seed=seed, batch=batch, progress=progress)
+                 out=(ctypes.byref(handle),), draws=draws, seed=seed, batch=batch, progress=progress, log=log,
+                 log_level=log_level)
         self.sample_sizes, self.deltas, self.draws = sizes.astype(np.int64), errors, draws
         with _Tail._own(handle) as tail:
             self.norm = ask("plim_tail_norm", tail)
@@ -164,11 +170,12 @@ class Plan:
     r_squared: float
 
     def __init__(self, estimator: Estimator, model: Model, graph: Graph, delta: float, epsilon: float, t: int, *,
-                 draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None):
+                 draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
+                 log_level: Optional[str] = None):
         """Draws gradients of several sizes; the keywords are those of tail_probability()."""
         handle = ctypes.c_void_p()
         _measure("plim_plan_new", estimator, model, graph, delta, epsilon, t, out=(ctypes.byref(handle),), draws=draws,
-                 seed=seed, batch=batch, progress=progress)
+                 seed=seed, batch=batch, progress=progress, log=log, log_level=log_level)
         with _Plan._own(handle) as plan:
             out, sizes = np.empty(1), np.empty(ask("plim_plan_num_sizes", plan), np.uintp)
             for number, name in enumerate(_abi.PLAN):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _abi
-from ._callbacks import ProgressLike, watched
+from ._callbacks import LogLike, ProgressLike, watched
 from ._lib import Handle, ask, call, error, make
 from .errors import CancelledError, DivergedError
 from .estimator import Estimator
@@ -43,7 +43,7 @@ class History:
     sample_size: np.ndarray
     #: The gradient's relative error as last estimated by then, if sampling is adaptive.
     error: np.ndarray
-    #: The first epoch of the highest validation accuracy, from 1; 0 if there is none.
+    #: The best epoch by the monitor, from 1, the first of equals; 0 if there is none.
     best_epoch: int
     #: Whether the progress callback stopped training; the model keeps its last step.
     cancelled: bool
@@ -72,9 +72,10 @@ class _Options(Handle):
 
 
 def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer, *, epochs: int = 100,
-          batch_size: int = 256, seed: int = 0, restore_best: bool = True, patience: int = 0, evaluate_every: int = 1,
-          checkpoint: Any = None, checkpoint_every: int = 1, resume: Any = None, adaptive: Optional[Adaptive] = None,
-          progress: ProgressLike = None) -> History:
+          batch_size: int = 256, seed: int = 0, restore_best: bool = True, patience: int = 0,
+          monitor: str = "val_accuracy", evaluate_every: int = 1, checkpoint: Any = None, checkpoint_every: int = 1,
+          resume: Any = None, adaptive: Optional[Adaptive] = None, progress: ProgressLike = None, log: LogLike = None,
+          log_level: Optional[str] = None) -> History:
     """Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
 
     A second call goes on with the counters of estimator and optimizer. Ctrl-C ends it with the model at its last step.
@@ -82,14 +83,20 @@ def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer
     epochs            passes over the training nodes in all; with the full estimator an epoch is one step.
     batch_size        nodes of a batch; the full estimator does not use it.
     seed              of the shuffling.
-    restore_best      whether the model ends with the parameters of the highest validation accuracy.
+    restore_best      whether the model ends with the parameters of its best epoch.
     patience          ends training after so many epochs without a better one; 0 for never.
+    monitor           what is best: the highest "val_accuracy", the lowest "val_loss" or the lowest "train_loss", which
+                      needs no validation nodes. Of equals the first is.
     evaluate_every    epochs between evaluations; 0 for never.
     checkpoint        a file that is written after every `checkpoint_every` epochs, whole or not at all.
     resume            a checkpoint to go on from, if the file is there.
     adaptive          lets the sample sizes follow the gradient; an Adaptive.
     progress          a function that is told a Progress after each epoch and about twice a second, and stops training by
                       answering something true; what it raises comes out of here. True for a bar, if tqdm is installed.
+    log               told what training does, line by line: a function of a level and a message, a logging.Logger, or True
+                      for the logger "plimsoll". What it raises ends training soon and comes out of here.
+    log_level         the last level that is told: "error", "warning", "info" or "debug". None: as the logger has it, "info"
+                      for a function.
 
     Raises DivergedError, whose `history` has the epochs completed; the model keeps its last finite parameters.
     """
@@ -99,6 +106,7 @@ def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer
         call("plim_train_options_set_seed", options, seed)
         call("plim_train_options_set_restore_best", options, bool(restore_best))
         call("plim_train_options_set_patience", options, patience)
+        call("plim_train_options_set_monitor", options, _abi.number("monitor", monitor, _abi.MONITORS))
         call("plim_train_options_set_evaluate_every", options, evaluate_every)
         if checkpoint is not None:
             call("plim_train_options_set_checkpoint", options, checkpoint, checkpoint_every)
@@ -106,7 +114,7 @@ def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer
         if adaptive is not None:
             call("plim_train_options_set_adaptive", options, *Adaptive(*adaptive))
         handle = ctypes.c_void_p()
-        with watched("plim_train_options_set_progress", options, progress, "training"):
+        with watched("plim_train_options", options, progress, "training", log, log_level):
             status = ask("plim_train", model, graph, estimator, optimizer, options, ctypes.byref(handle))
     failure = error(status) if status else None
     if handle:

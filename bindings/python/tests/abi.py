@@ -12,7 +12,7 @@ from support import ROOT, check
 HEADER = re.sub(r"/\*.*?\*/|//[^\n]*", "", (ROOT / "include" / "plimsoll.h").read_text(encoding="utf-8"), flags=re.S)
 SCALARS = {"size_t": "size", "int32_t": "i32", "uint32_t": "u32", "uint64_t": "u64", "double": "f64", "void": "none",
            "plim_status": "status", "plim_oracle": "oracle", "plim_progress_fn": "progress_fn",
-           "plim_release_fn": "release_fn"}
+           "plim_log_fn": "log_fn", "plim_release_fn": "release_fn"}
 ARRAYS = {"size_t": "sizes", "int32_t": "i32s", "int64_t": "i64s", "float": "f32s", "double": "f64s"}
 
 
@@ -50,7 +50,8 @@ def test_every_constant_is_that_of_the_header():
     constants = dict(re.findall(r"#define (PLIM_[A-Z_]+) (\d+)$", HEADER, flags=re.M))
     expected = {"PLIM_OK": "0", "PLIM_PLAN_TEXT_SIZE": str(_abi.PLAN_TEXT_SIZE)}
     groups = {"SPLIT": _abi.SPLITS, "NORMALIZATION": _abi.NORMALIZATIONS, "DISTRIBUTION": _abi.DISTRIBUTIONS,
-              "SCHEDULE": _abi.SCHEDULES, "HISTORY": _abi.HISTORY, "TAIL": _abi.TAIL, "PLAN": _abi.PLAN}
+              "SCHEDULE": _abi.SCHEDULES, "HISTORY": _abi.HISTORY, "MONITOR": _abi.MONITORS, "LOG": _abi.LOG_LEVELS,
+              "TAIL": _abi.TAIL, "PLAN": _abi.PLAN}
     for group, names in groups.items():
         expected.update({f"PLIM_{group}_{name.upper()}": str(number) for number, name in enumerate(names)})
     expected.update({f"PLIM_PROPERTY_{name.upper()}": str(bit) for name, bit in _abi.PROPERTIES.items()})

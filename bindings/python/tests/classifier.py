@@ -58,6 +58,18 @@ def test_parameters_are_those_of_the_constructor():
     assert classifier.fit(NODES, LABELS[NODES]).history_.num_epochs == 5
 
 
+def test_it_stops_by_its_monitor_and_tells_its_log():
+    lines = []
+    classifier = pl.GCNClassifier(GRAPH, epochs=500, step=0.05, validation_fraction=0.3, patience=5, monitor="val_loss",
+                                  log=lambda *line: lines.append(line))
+    history = classifier.fit(NODES[:600], LABELS[NODES[:600]]).history_
+    assert history.num_epochs == history.best_epoch + 5 < 500
+    assert history.best_epoch == history.val_loss.argmin() + 1
+    stopped = [text for level, text in lines if level == "info" and "no better validation loss" in text]
+    assert len(stopped) == 1, lines
+    assert classifier.get_params()["monitor"] == "val_loss"
+
+
 def test_scikit_learn_clones_validates_and_searches():
     from sklearn.base import clone, is_classifier
     from sklearn.model_selection import GridSearchCV, cross_val_score

@@ -151,6 +151,104 @@ def test_divergence_gives_the_history():
     assert error.history is not None and error.history.num_epochs < 50 and np.all(np.isfinite(model.parameters))
 
 
+def test_a_monitor_chooses_the_best_epoch():
+    for monitor, best in (("val_accuracy", np.argmax), ("val_loss", np.argmin), ("train_loss", np.argmin)):
+        run = parts()
+        history = pl.train(*run, epochs=15, monitor=monitor)
+        assert history.best_epoch == best(getattr(history, monitor)) + 1, monitor
+        last = parts()
+        pl.train(*last, epochs=history.best_epoch, restore_best=False)
+        check.same(run[0].parameters, last[0].parameters, monitor)
+    assert pl.train(*parts(), epochs=500, patience=3, monitor="val_loss").num_epochs < 500
+    raises(ValueError, pl.train, *parts(), monitor="accuracy", text="monitor = 'accuracy' is none of")
+
+
+def test_a_log_is_a_function_of_level_and_message():
+    lines, silent, run = [], parts(), parts()
+    pl.train(*silent, epochs=4)
+    pl.train(*run, epochs=4, log=lambda *line: lines.append(line), log_level="debug")
+    check.same(run[0].parameters, silent[0].parameters, "the bits do not depend on it")
+    assert ("info", "ÂX is kept: 1200 x 2, dense, 9600 bytes") in lines
+    assert [level for level, text in lines if text.startswith("epoch ")] == ["debug"] * 4
+    levels = {level for level, _ in lines}
+    assert levels == {"info", "debug"} and all("\n" not in text for _, text in lines)
+    lines.clear()
+    pl.train(*parts(), epochs=4, log=lambda *line: lines.append(line))
+    assert {level for level, _ in lines} == {"info"}, "info is the default"
+    raises(TypeError, pl.train, *parts(), log="stderr")
+    raises(ValueError, pl.train, *parts(), log=print, log_level="loud", text="log_level")
+
+
+def test_a_log_is_a_logger_of_pythons():
+    import logging
+
+    records = []
+
+    class Keep(logging.Handler):
+        def emit(self, record):
+            records.append(record)
+
+    logger = logging.getLogger("plimsoll")
+    logger.addHandler(Keep())
+    logger.propagate = False
+    try:
+        for level, found in ((logging.DEBUG, {"DEBUG", "INFO"}), (logging.INFO, {"INFO"}), (logging.ERROR, set()),
+                             (logging.CRITICAL, set())):
+            logger.setLevel(level)
+            for log in (True, logger):
+                records.clear()
+                pl.train(*parts(), epochs=3, log=log)
+                assert {record.levelname for record in records} == found, level
+        logger.setLevel(logging.INFO)
+        raises(pl.DivergedError, pl.train, pl.Model.gcn([2, 4, 3]), GRAPH, pl.Estimator.full(), pl.Optimizer.adam(1e38),
+               log=True)
+        assert records[-1].levelname == "ERROR" and "epoch" in records[-1].getMessage()
+    finally:
+        logger.setLevel(logging.NOTSET)
+        logger.handlers.clear()
+        logger.propagate = True
+
+
+def test_what_a_log_raises_ends_training_and_comes_out():
+    class Mine(Exception):
+        pass
+
+    for beginning in ("training on", "epoch 3 of", "trained for"):
+        lines = []
+
+        def log(level, message):
+            lines.append(message)
+            if message.startswith(beginning):
+                raise Mine(message)
+
+        start = time.monotonic()
+        epochs = 5 if beginning == "trained for" else 10_000_000
+        raises(Mine, pl.train, *parts(), epochs=epochs, log=log, log_level="debug", text=beginning)
+        assert lines[-1].startswith(beginning), "and no line follows"
+        assert time.monotonic() - start < 5
+    raises(Mine, pl.tail_probability, parts()[2], parts()[0], GRAPH, [8, 16], [0.5], draws=10 ** 9,
+           log=lambda *_: (_ for _ in ()).throw(Mine()))
+
+
+def test_ctrl_c_reaches_a_log_that_sleeps():
+    interrupt_after(0.3)
+    start = time.monotonic()
+    raises(KeyboardInterrupt, pl.train, *parts(), epochs=1, log=lambda *_: time.sleep(30))
+    assert time.monotonic() - start < 5
+
+
+def test_measurements_have_logs():
+    model, graph, estimator, _ = parts()
+    for measure in (lambda **k: pl.tail_probability(estimator, model, graph, [8, 16], [0.5], draws=50, **k),
+                    lambda **k: pl.Tail(estimator, model, graph, [8, 16], draws=50, **k)):
+        lines = []
+        measure(log=lambda *line: lines.append(line))
+        assert sum(text.startswith("sample size ") for _, text in lines) == 2, lines
+    lines = []
+    plan = pl.Plan(estimator, model, graph, 0.8, 0.5, 5, draws=400, log=lambda *line: lines.append(line), log_level="debug")
+    assert ("info", str(plan)) in lines and any("draws missed" in text for _, text in lines)
+
+
 def test_progress_true_is_a_bar():
     import contextlib
     import io
