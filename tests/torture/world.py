@@ -59,6 +59,7 @@ NUMBERS = {
 STARTS = {"plim_optimizer_minimize.w": [1.0, -2.0, 3.0]}
 SIZES = {"plim_optimizer_minimize.average": 3}
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GUARD = 64
 CANARY = 0xA5
 
@@ -400,10 +401,10 @@ def callback(header, name):
 
 
 def load():
-    """The library that PLIMSOLL_LIB names, with every function declared."""
-    path = os.environ.get("PLIMSOLL_LIB")
-    if not path:
-        sys.exit("PLIMSOLL_LIB names no library")
+    """The library that PLIMSOLL_LIB names, or the one of `make build`, with every function declared."""
+    path = os.environ.get("PLIMSOLL_LIB") or os.path.join(ROOT, "target", "release", "libplimsoll.so")
+    if not os.path.exists(path):
+        sys.exit(f"there is no {path}; PLIMSOLL_LIB may name another library")
     library = ctypes.CDLL(path)
     for function in World.header.functions:
         function.bind(library)
