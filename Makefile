@@ -61,8 +61,8 @@ export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecst
 endif
 
 .PHONY: build demo install uninstall test test-rust test-header test-readme test-c test-cpp test-isa test-examples \
-        test-install test-python test-wheel test-paper test-torture test-valgrind torture wheel bench \
-        bench-instructions theory paper lint header clean
+        test-install test-python test-wheel test-paper test-torture test-valgrind torture torture-library \
+        wheel bench bench-instructions theory paper lint header clean
 .NOTPARALLEL:
 
 build:
@@ -258,13 +258,19 @@ test-paper: build $(PAPER)/installed
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/check.py $(PAPER)/report
 
 # Nothing breaks it: bad input, panics, no memory, failing disks, kill -9. docs/reliability.md says what is promised.
-PARTS := bad_input
+PARTS := bad_input guards
+TORTURE_LIB := $(TARGET)/torture/debug/$(notdir $(LIB))
 torture test-torture: export PLIMSOLL_LIB := $(LIB)
+torture test-torture: export PLIMSOLL_TORTURE_LIB := $(TORTURE_LIB)
 torture test-torture: export PYTHONDONTWRITEBYTECODE := 1
-test-torture: build
+# A library that panics on demand; in a place of its own, lest it be taken for the real one.
+torture-library:
+	$(CARGO) build --features torture --target-dir $(TARGET)/torture
+
+test-torture: build torture-library
 	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py || exit 1; done
 
-torture: build
+torture: build torture-library
 	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py --long || exit 1; done
 
 # Memory errors and definite leaks. Valgrind 3.19 does not know AVX-512, so the library steps down to AVX2; the programs

@@ -1,8 +1,10 @@
 //! The only place that catches panics.
 
 use super::status::{PLIM_OK, plim_status, report};
+use super::torture;
 use crate::error::{Error, Result};
 use std::cell::Cell;
+use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
@@ -20,6 +22,12 @@ pub fn getter<T: Default>(body: impl FnOnce() -> Option<T>) -> T {
     caught(body).ok().flatten().unwrap_or_default()
 }
 
+/// Runs the body of a function that answers a text; whatever goes wrong, the answer is "".
+pub fn text(body: impl FnOnce() -> *const c_char) -> *const c_char {
+    const NONE: &CStr = c"";
+    caught(body).unwrap_or(NONE.as_ptr())
+}
+
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
@@ -28,7 +36,10 @@ fn caught<T>(body: impl FnOnce() -> T) -> Result<T> {
     hush_panics();
     // A callback may call back into the library, so the flag is put back rather than cleared.
     let before = INSIDE.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(body));
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        torture::point();
+        body()
+    }));
     INSIDE.set(before);
     result.map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| s.to_string());

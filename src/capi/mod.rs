@@ -19,6 +19,7 @@ mod progress;
 mod ptr;
 mod status;
 mod tail;
+mod torture;
 mod train;
 
 pub use bound::*;

@@ -10,12 +10,12 @@ import ctypes
 import math
 import os
 import random
-import resource
 import signal
 import sys
 import tempfile
 
-from world import Misaligned, World, length_of, load, lookup, ARRAYS
+import children
+from world import Misaligned, World, length_of, load
 
 OK, NULL_POINTER, INVALID, SHAPE, TOO_SMALL, HANDLE, INTERNAL, POISONED = 0, 1, 2, 3, 5, 13, 255, 11
 FEWEST = 20
@@ -348,44 +348,6 @@ def pairs(library, folder, function, template, options, tell):
     return count
 
 
-def in_a_child(library, function, options):
-    """Runs a function's cases in a child. Gives the number of cases and the failures."""
-    reading, writing = os.pipe()
-    printed = tempfile.TemporaryFile()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        os.dup2(printed.fileno(), 1)
-        os.dup2(printed.fileno(), 2)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-        def tell(kind, text):
-            os.write(writing, f"{kind}\t{text}\n".encode(errors="replace"))
-
-        try:
-            tell("count", str(run_function(library, function, options, tell)))
-        except BaseException as error:
-            import traceback
-            tell("failed", f"the test itself: {error!r}: " + traceback.format_exc().replace("\n", " | "))
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as stream:
-        lines = [line.rstrip("\n").split("\t", 1) for line in stream if "\t" in line]
-    _, status = os.waitpid(child, 0)
-    failures = [text for kind, text in lines if kind == "failed"]
-    count = sum(int(text) for kind, text in lines if kind == "count")
-    last = [text for kind, text in lines if kind == "case"][-1:]
-    if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
-        failures.append(f"{last}: {'takes too long' if name == 'SIGALRM' else 'died of ' + name}")
-    printed.seek(0)
-    output = printed.read().decode(errors="replace")
-    if output:
-        failures.append(f"printed: {output[:500]}")
-    return count, failures
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true", help="also 300 random combinations for each function")
@@ -406,7 +368,7 @@ def main():
     for function in functions:
         if options.functions and function.name not in options.functions:
             continue
-        counts[function.name], failures = in_a_child(library, function, options)
+        counts[function.name], failures, _ = children.run(lambda tell: run_function(library, function, options, tell), MEMORY)
         if counts[function.name] < FEWEST and not failures:
             failures.append(f"only {counts[function.name]} cases")
         for failure in failures:

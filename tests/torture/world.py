@@ -322,7 +322,7 @@ class World:
             return self.file("model.safetensors").encode()
         return self.file("checkpoint").encode()
 
-    def call(self, function, values):
+    def call(self, function, values, afterwards=lambda: None):
         """Calls with these arguments; a number in place of an array, a buffer or a text is the pointer itself."""
         arguments, alive, outs = [], [], {}
         for p in function.parameters:
@@ -354,6 +354,7 @@ class World:
             arguments.append(value)
         before = {n: bytes(block) for n, (block, _) in outs.items()}
         returned = getattr(self.library, function.name)(*arguments)
+        afterwards()
         message = self.library.plim_last_error().decode(errors="replace")
         after = {n: bytes(block) for n, (block, _) in outs.items()}
         for name, (_, size) in outs.items():
