@@ -66,7 +66,7 @@ endif
 .NOTPARALLEL:
 
 build:
-	$(CARGO) build --release
+	$(CARGO) build --release --features capi
 	@ln -sf $(notdir $(LIB)) $(RELEASE)/$(SONAME)
 	@test $(NATIVE) -nt $(RELEASE)/libplimsoll.rlib || { $(native-static-libs); }
 	@touch $(NATIVE)
@@ -258,14 +258,15 @@ test-paper: build $(PAPER)/installed
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/check.py $(PAPER)/report
 
 # Nothing breaks it: bad input, panics, no memory, failing disks, kill -9. docs/reliability.md says what is promised.
-PARTS := bad_input guards
+PARTS := bad_input guards oom
 TORTURE_LIB := $(TARGET)/torture/debug/$(notdir $(LIB))
 torture test-torture: export PLIMSOLL_LIB := $(LIB)
 torture test-torture: export PLIMSOLL_TORTURE_LIB := $(TORTURE_LIB)
 torture test-torture: export PYTHONDONTWRITEBYTECODE := 1
+torture test-torture: export CC := $(CC)
 # A library that panics on demand; in a place of its own, lest it be taken for the real one.
 torture-library:
-	$(CARGO) build --features torture --target-dir $(TARGET)/torture
+	$(CARGO) build --features capi,torture --target-dir $(TARGET)/torture
 
 test-torture: build torture-library
 	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py || exit 1; done

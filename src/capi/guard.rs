@@ -3,6 +3,7 @@
 use super::status::{PLIM_OK, plim_status, report};
 use super::torture;
 use crate::error::{Error, Result};
+use crate::memory;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,12 +36,13 @@ thread_local! {
 fn caught<T>(body: impl FnOnce() -> T) -> Result<T> {
     hush_panics();
     // A callback may call back into the library, so the flag is put back rather than cleared.
-    let before = INSIDE.replace(true);
+    let before = (INSIDE.replace(true), memory::begin_call());
     let result = catch_unwind(AssertUnwindSafe(|| {
         torture::point();
         body()
     }));
-    INSIDE.set(before);
+    INSIDE.set(before.0);
+    memory::end_call(before.1);
     result.map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();

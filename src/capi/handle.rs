@@ -2,7 +2,7 @@
 //! freed, foreign or mistyped one is an error and not undefined behaviour.
 
 use super::torture;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_memory};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -185,6 +185,8 @@ pub fn insert<T: Object>(object: T) -> Result<usize> {
     let shared = Arc::new(Shared { facts, claimed: AtomicBool::new(false), object: RwLock::new(object) });
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     torture::point();
+    // What lives on must not hold a part of the reserve.
+    check_memory()?;
     let slot = match table.free.pop() {
         Some(slot) => slot,
         None => {

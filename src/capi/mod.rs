@@ -17,6 +17,8 @@ mod optimizer;
 mod plan;
 mod progress;
 mod ptr;
+#[cfg(any(feature = "capi", test))]
+mod reserve;
 mod status;
 mod tail;
 mod torture;

@@ -113,7 +113,8 @@ impl Adjacency {
         adjacency.add_diagonal()?;
         adjacency.operator.values = try_filled(adjacency.operator.indices.len(), 0f32)?;
         adjacency.normalization = Normalization::Symmetric;
-        adjacency.fill_values()?;
+        let room = Room::new(adjacency.num_nodes())?;
+        adjacency.fill_values(room);
         Ok(adjacency)
     }
 
@@ -176,21 +177,25 @@ impl Adjacency {
         })
     }
 
-    /// Makes Â anew in another way.
+    /// Makes Â anew in another way. A failure leaves it as it was.
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
         if normalization == self.normalization {
             return Ok(());
         }
+        let room = Room::new(self.num_nodes())?;
         match (self.normalization, normalization) {
-            (Normalization::None, _) => self.add_diagonal()?,
+            (Normalization::None, _) => {
+                let entries = self.operator.indices.len() + self.num_nodes() - self.loops.len();
+                self.operator.values.try_reserve_exact(entries - self.operator.values.len())?;
+                self.add_diagonal()?;
+            }
             (_, Normalization::None) => self.remove_diagonal(),
             _ => {}
         }
-        let missing = self.operator.indices.len().saturating_sub(self.operator.values.len());
-        self.operator.values.try_reserve_exact(missing)?;
         self.operator.values.resize(self.operator.indices.len(), 0.0);
         self.normalization = normalization;
-        self.fill_values()
+        self.fill_values(room);
+        Ok(())
     }
 
     fn range(&self, v: usize) -> std::ops::Range<usize> {
@@ -276,24 +281,22 @@ impl Adjacency {
     }
 
     /// Â's values from A's, in double precision, rounded once.
-    fn fill_values(&mut self) -> Result<()> {
+    fn fill_values(&mut self, Room { mut looped, mut scale }: Room) {
         let n = self.num_nodes();
         let weight = |at: usize| self.weights.as_ref().map_or(1.0, |w| f64::from(w[at]));
         if self.normalization == Normalization::None {
             let mut values = std::mem::take(&mut self.operator.values);
             values.iter_mut().enumerate().for_each(|(at, value)| *value = weight(at) as f32);
             self.operator.values = values;
-            return Ok(());
+            return;
         }
         // (A + I)(v, u): an unweighted diagonal entry that A lacks is stored as a one already.
-        let mut looped = try_filled(n, false)?;
         self.loops.iter().for_each(|&v| looped[v as usize] = true);
         let entry = |v: usize, at: usize| {
             let diagonal = self.operator.indices[at] as usize == v;
             let identity = diagonal && (looped[v] || self.weights.is_some());
             weight(at) + f64::from(u8::from(identity))
         };
-        let mut scale = try_with_capacity(n)?;
         scale.extend((0..n).map(|v| {
             let degree: f64 = self.range(v).map(|at| entry(v, at)).sum();
             if self.normalization == Normalization::Row { 1.0 / degree } else { 1.0 / degree.sqrt() }
@@ -310,7 +313,19 @@ impl Adjacency {
             }
         }
         self.operator.values = values;
-        Ok(())
+    }
+}
+
+/// What [`Adjacency::fill_values`] works in, had beforehand: once it has begun it must not fail.
+struct Room {
+    /// Whether A has a self-loop at a node.
+    looped: Vec<bool>,
+    scale: Vec<f64>,
+}
+
+impl Room {
+    fn new(num_nodes: usize) -> Result<Self> {
+        Ok(Room { looped: try_filled(num_nodes, false)?, scale: try_with_capacity(num_nodes)? })
     }
 }
 

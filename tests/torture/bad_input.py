@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 
 import children
 from world import Misaligned, World, length_of, load
@@ -252,9 +251,11 @@ def nan_in(p, result):
                if bytes(p.element(x)) != bytes([0xA5] * size))
 
 
-def state_after_base(library, folder, function, before=None):
-    """What a valid call gives, and what its handles are afterwards; `before` is done first."""
+def state_after_base(library, folder, function, before=None, prepare=lambda world: None):
+    """What a valid call gives, and what its handles are afterwards. `prepare` may change the world, and `before` is done
+    before the call."""
     world = World(library, folder)
+    prepare(world)
     values = world.base(function)
     first = before(world, values) if before else None
     result = world.call(function, values)
@@ -273,7 +274,7 @@ def state_after_base(library, folder, function, before=None):
 
 def run_function(library, function, options, tell):
     """All cases of one function; tell() each failure. Gives the number of cases."""
-    with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+    with children.folder() as folder:
         os.mkdir(os.path.join(folder, "folder"))
         os.chdir(folder)
         tell("case", "the valid call")

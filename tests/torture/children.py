@@ -6,6 +6,12 @@ import tempfile
 import traceback
 
 
+def folder():
+    """A new folder, in memory if there is such a place: what is tested there is not the disk."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix="plimsoll-", dir=place)
+
+
 def run(body, memory=None):
     """Calls body(tell) in a fork. tell("case", text) says what is being tried, tell("failed", text) what went wrong.
     Gives what the body returned as a number, the failures, and the number of cases told."""
@@ -38,6 +44,8 @@ def run(body, memory=None):
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         failures.append(f"{cases[-1:]}: {'takes too long' if name == 'SIGALRM' else 'died of ' + name}")
+    elif os.WEXITSTATUS(status):
+        failures.append(f"{cases[-1:]}: died of exit code {os.WEXITSTATUS(status)}")
     printed.seek(0)
     output = printed.read().decode(errors="replace")
     printed.close()

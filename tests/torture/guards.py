@@ -10,7 +10,6 @@ was changing is poisoned (status 11), and can be freed; every other one works as
 import ctypes
 import os
 import sys
-import tempfile
 
 import children
 from world import World, load, ROOT
@@ -40,7 +39,7 @@ def run_function(library, function, tell):
     arm = library.plim_torture_panic_at
     arm.argtypes, arm.restype = [ctypes.c_int64], ctypes.c_int64
     points, poisoned = 0, 0
-    with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+    with children.folder() as folder:
         value, witnesses = expected_of(library, folder, function)
         while True:
             world = World(library, folder)
@@ -49,9 +48,15 @@ def run_function(library, function, tell):
                 World.shared.pop(function.parameters[0].type, None)
             values = world.base(function)
             tell("case", f"point {points}")
-            arm(points)
             left = []
-            result = world.call(function, values, lambda: left.append(arm(-1)))
+
+            def panicking(call, arguments):
+                arm(points)
+                returned = call(*arguments)
+                left.append(arm(-1))
+                return returned
+
+            result = world.call(function, values, panicking)
             if left[0] >= 0:  # it was never reached
                 if function.gives_status and result.value != OK or not function.gives_status and result.value != value:
                     tell("failed", f"without a panic the call gives {result.value} instead of {value}")

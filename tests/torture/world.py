@@ -322,7 +322,7 @@ class World:
             return self.file("model.safetensors").encode()
         return self.file("checkpoint").encode()
 
-    def call(self, function, values, afterwards=lambda: None):
+    def call(self, function, values, through=lambda f, arguments: f(*arguments)):
         """Calls with these arguments; a number in place of an array, a buffer or a text is the pointer itself."""
         arguments, alive, outs = [], [], {}
         for p in function.parameters:
@@ -353,8 +353,7 @@ class World:
                 value = ctypes.cast(value, ctypes.c_void_p).value
             arguments.append(value)
         before = {n: bytes(block) for n, (block, _) in outs.items()}
-        returned = getattr(self.library, function.name)(*arguments)
-        afterwards()
+        returned = through(getattr(self.library, function.name), arguments)
         message = self.library.plim_last_error().decode(errors="replace")
         after = {n: bytes(block) for n, (block, _) in outs.items()}
         for name, (_, size) in outs.items():
