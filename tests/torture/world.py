@@ -7,6 +7,7 @@ known by name needs nothing here; for others, add a line to ARRAYS or NUMBERS.
 import ctypes
 import os
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -34,19 +35,20 @@ ARRAYS = {
     "sample_sizes": [2, 4], "plim_tail_fit.sample_sizes": [10, 20, 30, 40, 50],
     "probabilities": [0.5, 0.3, 0.18, 0.11, 0.06],
     "deltas": [0.25, 0.5], "plim_bound_linear.deltas": [0.5] * 9, "plim_sample_delta.deltas": [0.1, 0.2, 0.4],
-    "cs": [2.0, 2.0, 2.0], "taus": [0.1, 0.2, 0.4],
+    "confusion": [3, 1, 2, 4], "cs": [2.0, 2.0, 2.0], "taus": [0.1, 0.2, 0.4],
 }
 
 # Lengths of arrays that the docs give in words.
 LENGTHS = {
     "plim_graph_from_csr.values": "indptr[num_nodes]", "plim_graph_set_sparse_features.values": "indptr[num_nodes]",
+    "plim_graph_view_csr.values": "indptr[num_nodes]", "plim_confusion_macro_f1.confusion": "num_classes × num_classes",
     "plim_model_gcn.widths": "num_widths", "plim_estimator_consistent.sample_sizes": "num_layers",
     "plim_bound_linear.deltas": "t - 1",
 }
 
 NUMBERS = {
     "num_nodes": NODES, "nodes_per_class": 20, "num_features": FEATURES, "max_bytes": 1 << 20, "seed": 7,
-    "split": 0, "normalization": 1, "lambda": 0.01, "threads": 2, "layer": 1, "distribution": 1, "step": 0.1,
+    "num_classes": 2, "monitor": 1, "level": 2, "split": 0, "normalization": 1, "lambda": 0.01, "threads": 2, "layer": 1, "distribution": 1, "step": 0.1,
     "schedule": 2, "decay": 0.01, "radius": 5.0, "low": -1.0, "high": 1.0, "on": 1, "num_steps": 5, "dim": 3,
     "epochs": 3, "batch_size": 2, "every": 2, "smallest": 2, "largest": 16, "column": 0, "what": 0, "status": 2,
     "l": 1.0, "big_l": 2.0, "big_g": 3.0, "delta": 0.25, "t": 10, "initial_distance_squared": 1.0,
@@ -310,6 +312,13 @@ class World:
         values[buffer] = [None] * values["capacity"]
 
     def path(self, function):
+        if function.name == "plim_graph_save_store":
+            shutil.rmtree(self.file("store"), ignore_errors=True)
+            return self.file("store").encode()
+        if function.name == "plim_graph_from_edge_list":
+            with open(self.file("edges.csv"), "w") as file:
+                file.writelines(f"{u},{v}\n" for u, v in zip(SOURCES, TARGETS))
+            return self.file("edges.csv").encode()
         if "_save" in function.name:
             return self.file("saved").encode()
         if function.name == "plim_graph_load":
@@ -352,6 +361,8 @@ class World:
                 alive.append(value)
                 value = ctypes.cast(value, ctypes.c_void_p).value
             arguments.append(value)
+        if "_view_" in function.name:
+            LENT.append(alive)
         before = {n: bytes(block) for n, (block, _) in outs.items()}
         returned = through(getattr(self.library, function.name), arguments)
         message = self.library.plim_last_error().decode(errors="replace")
@@ -380,6 +391,8 @@ def cells(code, values):
 
 
 ARENA = {}
+# What a view has borrowed; it lives as long as this process, too.
+LENT = []
 
 
 def quadratic(_data, step, w, gradient, dim):
