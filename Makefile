@@ -252,7 +252,7 @@ test-paper: build $(PAPER)/installed
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/check.py $(PAPER)/report
 
 # Nothing breaks it: bad input, panics, no memory, failing disks, kill -9. docs/reliability.md says what is promised.
-PARTS := bad_input guards oom
+PARTS := bad_input guards oom iofault crash malformed numbers
 TORTURE_LIB := $(TARGET)/torture/debug/$(notdir $(LIB))
 torture test-torture: export PLIMSOLL_LIB := $(LIB)
 torture test-torture: export PLIMSOLL_TORTURE_LIB := $(TORTURE_LIB)

@@ -277,7 +277,10 @@ impl Store<'_> {
             }
         }
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let array = npy::read(name, &mut file, dimensions, convert)?;
+        let array = npy::read(name, &mut file, dimensions, convert).map_err(|e| match e {
+            Error::Io(_) => e.in_file(&path),
+            e => e,
+        })?;
         Ok(Some((array.shape, array.data.into())))
     }
 }

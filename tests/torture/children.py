@@ -12,9 +12,9 @@ def folder():
     return tempfile.TemporaryDirectory(prefix="plimsoll-", dir=place)
 
 
-def run(body, memory=None):
-    """Calls body(tell) in a fork. tell("case", text) says what is being tried, tell("failed", text) what went wrong.
-    Gives what the body returned as a number, the failures, and the number of cases told."""
+def run(body, memory=None, told=None):
+    """Calls body(tell) in a fork. tell("case", text) says what is being tried, tell("failed", text) what went wrong;
+    tell("told", text) is added to `told`. Gives what the body returned as a number, the failures, and the number of cases."""
     reading, writing = os.pipe()
     printed = tempfile.TemporaryFile()
     child = os.fork()
@@ -40,6 +40,8 @@ def run(body, memory=None):
         lines = [line.rstrip("\n").split("\t", 1) for line in stream if "\t" in line]
     _, status = os.waitpid(child, 0)
     failures = [text for kind, text in lines if kind == "failed"]
+    if told is not None:
+        told += [text for kind, text in lines if kind == "told"]
     cases = [text for kind, text in lines if kind == "case"]
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
