@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -22,6 +23,13 @@ from world import World, load
 OK, IO, BAD_FORMAT, OUT_OF_MEMORY = 0, 6, 7, 8
 KINDS = ["open", "write", "fsync", "rename", "close", "read", "stat", "unlink", "seek"]
 ERRORS = [errno.EIO, errno.ENOSPC, errno.EMFILE, errno.EACCES, errno.EDQUOT]
+
+
+def remove(path):
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.exists(path):
+        os.remove(path)
 
 
 class Faults:
@@ -52,9 +60,14 @@ class Scenario:
     def message(self):
         return self.world.last_error().decode(errors="replace")
 
+    def again(self):
+        """Before a second call."""
+
     def content(self):
         if not os.path.exists(self.path):
             return None
+        if os.path.isdir(self.path):
+            return {name: open(os.path.join(self.path, name), "rb").read() for name in sorted(os.listdir(self.path))}
         with open(self.path, "rb") as file:
             return file.read()
 
@@ -117,6 +130,51 @@ class LoadGraph(SaveGraph):
         return status
 
 
+class SaveStore(Scenario):
+    """Into a directory that is not there: none is ever written over."""
+
+    def call(self):
+        return self.world.graph_save_store(self.world.handle("plim_graph"), self.path.encode())
+
+    def old(self):
+        remove(self.path)
+
+    again = old
+
+    def loads(self):
+        graph = self.world.new("graph_load", self.path.encode())
+        told = self.world.witness("plim_graph", graph)
+        self.world.graph_free(graph)  # it maps its files
+        return told
+
+
+class LoadStore(LoadGraph):
+    def old(self):
+        if not os.path.exists(self.path):
+            self.world.ok("graph_save_store", self.world.handle("plim_graph"), self.path.encode())
+
+
+class LoadMatrix(LoadGraph):
+    def old(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0.5\n3 1 2\n")
+
+
+class LoadEdges(LoadMatrix):
+    def old(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("0,1\n1,2\n")
+
+    def call(self):
+        out = ctypes.c_void_p(0x5a5a)
+        status = self.world.graph_from_edge_list(self.path.encode(), 0, ctypes.addressof(out))
+        assert (status == OK) == (out.value != 0x5a5a), "an out-parameter was written"
+        return status
+
+    def loads(self):
+        return self.world.witness("plim_graph", self.world.new("graph_from_edge_list", self.path.encode(), 0))
+
+
 class LoadModel(SaveModel):
     def call(self):
         out = ctypes.c_void_p(0x5a5a)
@@ -164,7 +222,7 @@ def run_scenario(library, kind_of_scenario, options, tell):
                         if strays and kind != "unlink":
                             tell("failed", f"{what}: leaves {strays}")
                         for name in strays:
-                            os.remove(os.path.join(inside, name))
+                            remove(os.path.join(inside, name))
                         n += 1
     return tried
 
@@ -182,8 +240,9 @@ def judge(s, status, before, after, before_loaded, after_loaded, training):
         yield "the file is neither the old one nor the new one"
     if status == OK and s.content() != after:
         yield "success, but the file is not the new one"
-    if s.loads() != (before_loaded if s.content() == before else after_loaded):
+    if s.content() is not None and s.loads() != (before_loaded if s.content() == before else after_loaded):
         yield "what it loads is another"
+    s.again()
     if s.call() != OK or s.content() != after:
         yield f"a second try fails: {s.message()}"
 
@@ -203,6 +262,7 @@ def no_descriptors(library, kind_of_scenario, tell):
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
         if status != IO or s.content() != before:
             tell("failed", f"no descriptor is left: status {status}: {s.message()}")
+        s.again()
         if s.call() != OK:
             tell("failed", f"a second try fails: {s.message()}")
         return 1
@@ -247,10 +307,10 @@ def main():
     library = load()
     total, failed = 0, 0
     mountable = os.geteuid() == 0
-    for kind in (SaveGraph, SaveModel, Train, LoadGraph, LoadModel):
+    for kind in (SaveGraph, SaveModel, SaveStore, Train, LoadGraph, LoadModel, LoadStore, LoadMatrix, LoadEdges):
         bodies = [lambda tell: run_scenario(library, kind, options, tell),
                   lambda tell: no_descriptors(library, kind, tell)]
-        if kind in (SaveGraph, SaveModel, Train):
+        if kind in (SaveGraph, SaveModel, SaveStore, Train):
             bodies.append(lambda tell: full_disk(library, kind, tell))
         for body in bodies:
             count, failures, _ = children.run(body)

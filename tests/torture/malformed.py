@@ -9,6 +9,7 @@ import argparse
 import ctypes
 import os
 import random
+import shutil
 import signal
 import sys
 
@@ -16,17 +17,17 @@ import children
 import world as worlds
 from world import World, load
 
-OK, SHAPE, IO, BAD_FORMAT, OUT_OF_MEMORY = 0, 3, 6, 7, 8
+OK, SHAPE, IO, BAD_FORMAT, OUT_OF_MEMORY, UNSUPPORTED = 0, 3, 6, 7, 8, 12
 MEMORY = 2 << 30
 
 
-def load_handle(name):
+def load_handle(name, *more):
     """Loads by plim_…_load(), and uses what it gave."""
     kind, _, _ = name.partition("_")
 
     def loads(world, path):
         out = ctypes.c_void_p(0x5a5a)
-        status = getattr(world, name)(path.encode(), ctypes.addressof(out))
+        status = getattr(world, name)(path.encode(), *more, ctypes.addressof(out))
         if status != OK:
             return status, out.value == 0x5a5a
         handle = out.value
@@ -78,10 +79,47 @@ def save_checkpoint(world, path):
     world.ok("train", *[world.handle(kind) for kind in kinds], None)
 
 
+STORED = ("meta.json", "indptr.npy", "indices.npy", "values.npy", "features.npy", "self_loops.npy", "labels.npy", "train.npy")
+
+
+def member(name):
+    """One file of a store; the others stay as they are."""
+
+    def save(world, path):
+        if not os.path.exists(world.file("store")):
+            world.ok("graph_save_store", world.make("plim_graph"), world.file("store").encode())
+        shutil.copy(os.path.join(world.file("store"), name), path)
+
+    def loads(world, path):
+        save(world, os.devnull)
+        shutil.copy(path, os.path.join(world.file("store"), name))
+        return load_handle("graph_load")(world, world.file("store"))
+
+    return f"store, {name}", save, loads, False
+
+
+def write_text(text):
+    def save(_, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return save
+
+
+def load_edge_list(world, path):
+    return load_handle("graph_from_edge_list", 0)(world, path)
+
+
+EDGES = "source,target,weight\n0,1,0.5\n1,2,1e-3\n# a comment\n3,0,2\n"
+MATRIX = "%%MatrixMarket matrix coordinate real {}\n% a comment\n4 4 3\n2 1 0.5\n3 3 1e-3\n4 1 2\n"
+
 # Name, how to make a file, how to read it (status, and whether all is well), whether every change must be found.
 FORMATS = [
     ("npz of edges", save_graph(False, False), load_handle("graph_load"), False),
     ("npz of a matrix", save_graph(True, True), load_handle("graph_load"), False),
+    *[member(name) for name in STORED],
+    ("edge list", write_text(EDGES), load_edge_list, False),
+    ("Matrix Market, general", write_text(MATRIX.format("general")), load_handle("graph_load"), False),
+    ("Matrix Market, symmetric", write_text(MATRIX.format("symmetric")), load_handle("graph_load"), False),
     ("safetensors", save_model, load_handle("model_load"), False),
     ("checkpoint", save_checkpoint, train, True),
 ]
@@ -132,7 +170,7 @@ def main():
                     signal.alarm(0)
                     tried += 1
                     found += status != OK
-                    if status not in (OK, BAD_FORMAT, IO, OUT_OF_MEMORY, SHAPE) or not well:
+                    if status not in (OK, BAD_FORMAT, IO, OUT_OF_MEMORY, SHAPE, UNSUPPORTED) or not well:
                         tell("failed", f"{what}: status {status}: {world.last_error().decode(errors='replace')}")
                     elif status == OK and must_find:
                         tell("failed", f"{what}: it loads")

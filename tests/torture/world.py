@@ -313,7 +313,6 @@ class World:
 
     def path(self, function):
         if function.name == "plim_graph_save_store":
-            shutil.rmtree(self.file("store"), ignore_errors=True)
             return self.file("store").encode()
         if function.name == "plim_graph_from_edge_list":
             with open(self.file("edges.csv"), "w") as file:
@@ -363,6 +362,8 @@ class World:
             arguments.append(value)
         if "_view_" in function.name:
             LENT.append(alive)
+        if function.name == "plim_graph_save_store":  # a store is never written over
+            shutil.rmtree(self.file("store"), ignore_errors=True)
         before = {n: bytes(block) for n, (block, _) in outs.items()}
         returned = through(getattr(self.library, function.name), arguments)
         message = self.library.plim_last_error().decode(errors="replace")
