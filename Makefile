@@ -263,7 +263,6 @@ TORTURE_LIB := $(TARGET)/torture/debug/$(notdir $(LIB))
 torture test-torture: export PLIMSOLL_LIB := $(LIB)
 torture test-torture: export PLIMSOLL_TORTURE_LIB := $(TORTURE_LIB)
 torture test-torture: export PYTHONDONTWRITEBYTECODE := 1
-torture test-torture: export CC := $(CC)
 # A library that panics on demand; in a place of its own, lest it be taken for the real one.
 torture-library:
 	$(CARGO) build --features capi,torture --target-dir $(TARGET)/torture
@@ -277,7 +276,7 @@ $(BUILT)/torture/%: tests/torture/%.c tests/torture/torture.h $(HEADERS) | build
 torment = @for part in $(or $(PART),$(PARTS) $(PROGRAMS)); do \
 	  case " $(PROGRAMS) " in \
 	    *" $$part "*) $(BUILT)/torture/$$part $$(test $$part != fork || echo $(LIB)) $(1);; \
-	    *) $(PYTHON) tests/torture/$$part.py $(1);; \
+	    *) CC='$(CC)' $(PYTHON) tests/torture/$$part.py $(1);; \
 	  esac || { echo "FAILED: $$part" >&2; exit 1; }; \
 	done
 
