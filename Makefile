@@ -257,16 +257,28 @@ TORTURE_LIB := $(TARGET)/torture/debug/$(notdir $(LIB))
 torture test-torture: export PLIMSOLL_LIB := $(LIB)
 torture test-torture: export PLIMSOLL_TORTURE_LIB := $(TORTURE_LIB)
 torture test-torture: export PYTHONDONTWRITEBYTECODE := 1
-torture test-torture: export CC := $(CC)
 # A library that panics on demand; in a place of its own, lest it be taken for the real one.
 torture-library:
 	$(CARGO) build --features capi,torture --target-dir $(TARGET)/torture
 
-test-torture: build torture-library
-	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py || exit 1; done
+PROGRAMS := concurrency fork soak
+$(BUILT)/torture/%: tests/torture/%.c tests/torture/torture.h $(HEADERS) | build
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK) -ldl
 
-torture: build torture-library
-	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py --long || exit 1; done
+# $(call torment,options): each part, or PART alone.
+torment = @for part in $(or $(PART),$(PARTS) $(PROGRAMS)); do \
+	  case " $(PROGRAMS) " in \
+	    *" $$part "*) $(BUILT)/torture/$$part $$(test $$part != fork || echo $(LIB)) $(1);; \
+	    *) CC='$(CC)' $(PYTHON) tests/torture/$$part.py $(1);; \
+	  esac || { echo "FAILED: $$part" >&2; exit 1; }; \
+	done
+
+test-torture: build torture-library $(PROGRAMS:%=$(BUILT)/torture/%)
+	$(call torment)
+
+torture: build torture-library $(PROGRAMS:%=$(BUILT)/torture/%)
+	$(call torment,--long)
 
 # Memory errors and definite leaks. Valgrind 3.19 does not know AVX-512, so the library steps down to AVX2; the programs
 # see PLIM_VALGRIND and repeat things less often.

@@ -20,6 +20,7 @@ pub mod capi;
 pub mod error;
 pub mod estimator;
 pub mod file;
+mod fork;
 pub mod graph;
 pub mod kernel;
 pub mod log;

@@ -1,8 +1,9 @@
 //! Which handles live. A handle is a slot and a generation dressed as a pointer: it is looked up, never followed, so a
 //! freed, foreign or mistyped one is an error and not undefined behaviour.
 
-use super::torture;
+use super::{fork as forking, torture};
 use crate::error::{Error, Result, check_memory};
+use crate::fork;
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +35,7 @@ pub struct Shared<T: Object> {
 impl<T: Object> Shared<T> {
     /// What getters tell.
     pub fn facts(&self) -> T::Facts {
-        *self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        *fork::lock(&self.facts)
     }
 
     /// For use that changes nothing.
@@ -107,7 +108,7 @@ impl<T: Object> Writing<'_, T> {
         if let Some(object) = self.object.take() {
             let facts = object.facts();
             drop(object);
-            *self.claim.0.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+            *fork::lock(&self.claim.0.facts) = facts;
         }
     }
 }
@@ -147,7 +148,7 @@ impl<T: Object> Live for Shared<T> {
 }
 
 /// All slots. A slot is used again after its object is gone, under the next generation.
-struct Table {
+pub struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
 }
@@ -179,11 +180,17 @@ fn decode(handle: usize) -> Option<(usize, u64)> {
     Some((slot as usize, generation))
 }
 
+/// Keeps everybody from the handles.
+pub fn lock_table() -> RwLockWriteGuard<'static, Table> {
+    TABLE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Gives `object` a handle.
 pub fn insert<T: Object>(object: T) -> Result<usize> {
     let facts = Mutex::new(object.facts());
     let shared = Arc::new(Shared { facts, claimed: AtomicBool::new(false), object: RwLock::new(object) });
-    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    forking::watch();
+    let mut table = lock_table();
     torture::point();
     // What lives on must not hold a part of the reserve.
     check_memory()?;
@@ -230,7 +237,7 @@ pub fn remove<T: Object>(handle: usize) {
         return;
     };
     let object = {
-        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = lock_table();
         if table.slots[slot].generation != generation {
             return;
         }

@@ -9,6 +9,7 @@
 
 mod bound;
 mod estimator;
+mod fork;
 mod graph;
 mod guard;
 mod handle;

@@ -19,6 +19,7 @@ pub use features::{Aggregator, Matrix, Outlook};
 
 use crate::error::{Error, Result, try_copied, try_filled};
 use crate::file;
+use crate::fork;
 use crate::kernel::{Array, Sparse, Threads};
 use adjacency::Adjacency;
 use std::path::Path;
@@ -306,13 +307,14 @@ impl Graph {
             return Ok(outlook);
         }
         let outlook = Outlook::new(self.operator(), self.features()?)?;
+        let _no_fork = fork::keep_away();
         Ok(self.outlook.get_or_init(|| outlook))
     }
 
     /// ÂX, computed on the first call; `None` where it does not fit the bound.
     pub fn aggregated(&self, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
         let x = self.features()?;
-        let mut state = self.aggregated.lock().unwrap_or_else(|e| e.into_inner());
+        let mut state = fork::lock(&self.aggregated);
         if let Aggregated::NotYet = *state {
             let outlook = self.outlook()?;
             *state = match Aggregator::default().whole(self.operator(), x, outlook, self.cache_bytes, threads)? {
@@ -345,6 +347,7 @@ impl Graph {
             squares[u as usize] += f64::from(a) * f64::from(a);
         }
         let total = squares.iter().sum();
+        let _no_fork = fork::keep_away();
         Ok(Arc::clone(self.column_norms.get_or_init(|| Arc::new(ColumnNorms { squares, total }))))
     }
 }

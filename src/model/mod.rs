@@ -10,6 +10,7 @@ pub use metrics::macro_f1;
 pub use pass::Workspace;
 
 use crate::error::{Error, Result, try_copied, try_with_capacity};
+use crate::fork;
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Threads};
 use crate::random::{Purpose, Stream};
@@ -138,7 +139,7 @@ impl Model {
 
     /// The threads, started anew in a child after `fork`.
     pub fn threads(&self) -> Result<Arc<Threads>> {
-        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        let mut threads = fork::lock(&self.threads);
         if !threads.alive() {
             *threads = Arc::new(Threads::new(threads.count())?);
         }
@@ -187,10 +188,9 @@ impl Workspaces {
     const MOST_KEPT: usize = 64;
 
     fn with<R>(&self, work: impl FnOnce(&mut Workspace) -> Result<R>) -> Result<R> {
-        let lock = || self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let mut workspace = lock().pop().unwrap_or_default();
+        let mut workspace = fork::lock(&self.0).pop().unwrap_or_default();
         let result = work(&mut workspace);
-        let mut kept = lock();
+        let mut kept = fork::lock(&self.0);
         if workspace.bytes() <= Self::MOST_BYTES && kept.len() < Self::MOST_KEPT {
             kept.push(workspace);
         }

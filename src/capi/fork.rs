@@ -1,0 +1,46 @@
+//! Has `fork` wait until no thread holds a lock of the library's.
+
+use super::handle::{self, Table};
+use crate::fork;
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::sync::{Once, RwLockWriteGuard};
+
+/// All locks, held by the thread that forks.
+struct All {
+    _table: RwLockWriteGuard<'static, Table>,
+    _others: RwLockWriteGuard<'static, ()>,
+}
+
+struct During(UnsafeCell<Option<All>>);
+
+// SAFETY: only whoever holds the locks that it is about reaches the content.
+unsafe impl Sync for During {}
+
+static DURING: During = During(UnsafeCell::new(None));
+
+type Handler = Option<unsafe extern "C" fn()>;
+
+unsafe extern "C" {
+    fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+}
+
+unsafe extern "C" fn before() {
+    let all = All { _table: handle::lock_table(), _others: fork::wait() };
+    // SAFETY: the locks are held.
+    unsafe { *DURING.0.get() = Some(all) };
+}
+
+unsafe extern "C" fn after() {
+    // SAFETY: the locks are held since `before`, by this thread or, in a child, by the one it was.
+    drop(unsafe { (*DURING.0.get()).take() });
+}
+
+/// Begins to watch, the first time. If the system has no memory to note it down, a child may find a lock closed.
+pub fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the library stays loaded once loaded, and so do the functions.
+        unsafe { pthread_atfork(Some(before), Some(after), Some(after)) };
+    });
+}
