@@ -213,7 +213,7 @@ impl Graph {
     pub fn view_features(&mut self, num_features: usize, row_major: Array<f32>) -> Result<()> {
         let features = Matrix::stored(num_features, row_major)?;
         if let Matrix::Dense { data, .. } = &features {
-            csr::check_finite(data, "row_major")?;
+            features::check_dense(data, num_features)?;
         }
         self.features = Some(features);
         self.forget_aggregated();
