@@ -6,6 +6,7 @@
 # make install    the library, its headers and what pkg-config and CMake find it by, into PREFIX (/usr/local);
 #                 LIBDIR, INCLUDEDIR and DESTDIR as everywhere; docs/install.md has more
 # make uninstall  takes the same away; it wants the same variables
+# make torture    the long forms of what test-torture runs briefly; docs/reliability.md has the list. PART=… for one
 # make lint       formatting and clippy
 # make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
@@ -61,12 +62,12 @@ export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecst
 endif
 
 .PHONY: build demo install uninstall test test-rust test-header test-c test-cpp test-isa test-examples \
-        test-install test-python test-wheel test-node test-java test-docs test-paper test-valgrind wheel wheel-venv docs bench \
+        test-install test-python test-wheel test-node test-java test-docs test-paper test-torture test-valgrind torture torture-library wheel wheel-venv docs bench \
         bench-instructions theory paper lint header clean
 .NOTPARALLEL:
 
 build:
-	$(CARGO) build --release
+	$(CARGO) build --release --features capi
 	@ln -sf $(notdir $(LIB)) $(RELEASE)/$(SONAME)
 	@test $(NATIVE) -nt $(RELEASE)/libplimsoll.rlib || { $(native-static-libs); }
 	@touch $(NATIVE)
@@ -95,7 +96,7 @@ demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
 test: test-rust test-header test-c test-cpp test-isa test-examples test-install test-python test-wheel test-node \
-      test-java test-docs test-paper test-valgrind
+      test-java test-docs test-paper test-torture test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -249,6 +250,23 @@ test-paper: build $(PAPER)/installed
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/test_fetch.py
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/run.py $(RELEASE) --seeds 1 --fast --no-fetch --out $(PAPER)/report
 	PYTHONDONTWRITEBYTECODE=1 $(PAPER)/bin/python paper/check.py $(PAPER)/report
+
+# Nothing breaks it: bad input, panics, no memory, failing disks, kill -9. docs/reliability.md says what is promised.
+PARTS := bad_input guards oom iofault crash malformed numbers
+TORTURE_LIB := $(TARGET)/torture/debug/$(notdir $(LIB))
+torture test-torture: export PLIMSOLL_LIB := $(LIB)
+torture test-torture: export PLIMSOLL_TORTURE_LIB := $(TORTURE_LIB)
+torture test-torture: export PYTHONDONTWRITEBYTECODE := 1
+torture test-torture: export CC := $(CC)
+# A library that panics on demand; in a place of its own, lest it be taken for the real one.
+torture-library:
+	$(CARGO) build --features capi,torture --target-dir $(TARGET)/torture
+
+test-torture: build torture-library
+	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py || exit 1; done
+
+torture: build torture-library
+	@for part in $(or $(PART),$(PARTS)); do $(PYTHON) tests/torture/$$part.py --long || exit 1; done
 
 # Memory errors and definite leaks. Valgrind 3.19 does not know AVX-512, so the library steps down to AVX2; the programs
 # see PLIM_VALGRIND and repeat things less often.

@@ -1,5 +1,6 @@
 //! One `Error`, one `Result`: what can go wrong, in the words a caller reads in `plim_last_error()`.
 
+use crate::memory;
 use std::collections::TryReserveError;
 use std::fmt::Display;
 
@@ -90,8 +91,14 @@ impl Error {
     }
 }
 
+/// `OutOfMemory` if memory has run out during this call: then the next large thing need not be tried.
+pub(crate) fn check_memory() -> Result<()> {
+    if memory::is_short() { Err(Error::OutOfMemory("out of memory".to_string())) } else { Ok(()) }
+}
+
 /// An empty vector with room for exactly `capacity` elements, or `OutOfMemory`.
 pub(crate) fn try_with_capacity<T>(capacity: usize) -> Result<Vec<T>> {
+    check_memory()?;
     let mut v = Vec::new();
     v.try_reserve_exact(capacity)?;
     Ok(v)
@@ -126,6 +133,7 @@ pub(crate) fn try_reserve_with_slack<T>(v: &mut Vec<T>, len: usize) -> Result<()
     const SLACK: usize = 4096;
     const MOST_SLACK: usize = 1 << 16;
     if v.capacity() < len.max(1) {
+        check_memory()?;
         let wanted = len.saturating_add((len / 2).min(MOST_SLACK)).saturating_add(SLACK) - v.len();
         if v.try_reserve_exact(wanted).is_err() {
             v.try_reserve_exact(len - v.len())?;

@@ -61,27 +61,48 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -
     Ok(())
 }
 
+/// A folder in the making.
+pub struct Folder {
+    path: PathBuf,
+    names: Vec<&'static str>,
+}
+
+impl Folder {
+    /// Writes a file of this name into it.
+    pub fn write(&mut self, name: &'static str, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
+        self.names.try_reserve(1)?;
+        self.names.push(name);
+        write_atomically(&self.path.join(name), write)
+    }
+
+    /// Takes all away again, by name: to list a folder takes a descriptor, and there may be none left.
+    fn remove(&self) {
+        for name in &self.names {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
 /// Makes a folder and what `write` puts into it under another name, and only then gives it its name. A folder of that
 /// name must be empty.
-pub fn write_folder_atomically(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub fn write_folder_atomically(path: &Path, write: impl FnOnce(&mut Folder) -> Result<()>) -> Result<()> {
     match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
         Ok(true) => return Err(Error::Io(format!("{}: is there already and not empty", path.display()))),
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io_error(path, &e)),
         _ => {}
     }
-    let temporary = temporary_name(path);
-    let result = (|| {
-        fs::create_dir(&temporary).map_err(|e| io_error(path, &e))?;
-        write(&temporary)?;
-        flush_folder(&temporary);
-        fs::rename(&temporary, path).map_err(|e| io_error(path, &e))
-    })();
-    if result.is_err() {
-        let _ = fs::remove_dir_all(&temporary);
-        return result;
+    let mut folder = Folder { path: temporary_name(path), names: Vec::new() };
+    fs::create_dir(&folder.path).map_err(|e| io_error(path, &e))?;
+    let result = write(&mut folder).and_then(|()| {
+        flush_folder(&folder.path);
+        fs::rename(&folder.path, path).map_err(|e| io_error(path, &e))
+    });
+    match result {
+        Ok(()) => flush_folder(folder_of(path)),
+        Err(_) => folder.remove(),
     }
-    flush_folder(folder_of(path));
-    Ok(())
+    result
 }
 
 /// Flushes the names in a folder; some file systems cannot, and then there is nothing to do.

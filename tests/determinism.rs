@@ -13,6 +13,10 @@ use plimsoll::model::Model;
 use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
 use std::process::Command;
 
+fn one_thread() -> Threads {
+    Threads::new(1).unwrap()
+}
+
 const NODES: usize = 8000;
 const FEATURES: usize = 24;
 const CLASSES: usize = 8;
@@ -101,7 +105,7 @@ fn neither_threads_nor_the_memory_of_ax_change_a_bit() {
         // ÂX is kept whole; not at all; or would be, but for a byte. It is dense in both cases.
         for cache in [NODES * FEATURES * 4, 0, NODES * FEATURES * 4 - 1] {
             graph.set_cache(cache);
-            assert_eq!(graph.aggregated().unwrap().is_some(), cache == NODES * FEATURES * 4);
+            assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), cache == NODES * FEATURES * 4);
             for threads in [1, 2, 5] {
                 let mut model = Model::gcn(&WIDTHS, 3).unwrap();
                 model.set_lambda(1e-3).unwrap();
@@ -135,7 +139,7 @@ fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
     let mut wanted = None;
     for (cache, kept) in [(1 << 20, true), (0, false), (100_000, false)] {
         graph.set_cache(cache);
-        assert_eq!(graph.aggregated().unwrap().is_some(), kept, "{cache} bytes");
+        assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), kept, "{cache} bytes");
         for threads in [1, 5] {
             let mut model = Model::gcn(&[width, 20, 3], 3).unwrap();
             model.set_threads(threads).unwrap();

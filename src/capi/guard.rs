@@ -1,8 +1,11 @@
 //! The only place that catches panics.
 
 use super::status::{PLIM_OK, plim_status, report};
+use super::torture;
 use crate::error::{Error, Result};
+use crate::memory;
 use std::cell::Cell;
+use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
@@ -20,6 +23,12 @@ pub fn getter<T: Default>(body: impl FnOnce() -> Option<T>) -> T {
     caught(body).ok().flatten().unwrap_or_default()
 }
 
+/// Runs the body of a function that answers a text; whatever goes wrong, the answer is "".
+pub fn text(body: impl FnOnce() -> *const c_char) -> *const c_char {
+    const NONE: &CStr = c"";
+    caught(body).unwrap_or(NONE.as_ptr())
+}
+
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
@@ -27,9 +36,13 @@ thread_local! {
 fn caught<T>(body: impl FnOnce() -> T) -> Result<T> {
     hush_panics();
     // A callback may call back into the library, so the flag is put back rather than cleared.
-    let before = INSIDE.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(body));
-    INSIDE.set(before);
+    let before = (INSIDE.replace(true), memory::begin_call());
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        torture::point();
+        body()
+    }));
+    INSIDE.set(before.0);
+    memory::end_call(before.1);
     result.map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Which handles live. A handle is a slot and a generation dressed as a pointer: it is looked up, never followed, so a
 //! freed, foreign or mistyped one is an error and not undefined behaviour.
 
-use crate::error::{Error, Result};
+use super::torture;
+use crate::error::{Error, Result, check_memory};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +39,9 @@ impl<T: Object> Shared<T> {
 
     /// For use that changes nothing.
     pub fn read(&self) -> Result<RwLockReadGuard<'_, T>> {
-        self.object.try_read().map_err(refusal::<T, _>)
+        let object = self.object.try_read().map_err(refusal::<T, _>)?;
+        torture::point();
+        Ok(object)
     }
 
     /// For use that changes the object.
@@ -68,7 +71,9 @@ impl<'a, T: Object> Claim<'a, T> {
     /// Keeps readers out too; refused while there are any.
     pub fn write(self) -> Result<Writing<'a, T>> {
         let object = self.0.object.try_write().map_err(refusal::<T, _>)?;
-        Ok(Writing { object: Some(object), claim: self })
+        let writing = Writing { object: Some(object), claim: self };
+        torture::point();
+        Ok(writing)
     }
 }
 
@@ -179,6 +184,9 @@ pub fn insert<T: Object>(object: T) -> Result<usize> {
     let facts = Mutex::new(object.facts());
     let shared = Arc::new(Shared { facts, claimed: AtomicBool::new(false), object: RwLock::new(object) });
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    torture::point();
+    // What lives on must not hold a part of the reserve.
+    check_memory()?;
     let slot = match table.free.pop() {
         Some(slot) => slot,
         None => {
@@ -203,6 +211,7 @@ pub fn get<T: Object>(argument: &str, handle: usize) -> Result<Arc<Shared<T>>> {
     let not_live = || Error::InvalidHandle(format!("{argument} = {handle:#x} is not a live {} handle", T::NAME));
     let object = {
         let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        torture::point();
         let (slot, generation) = decode(handle).ok_or_else(not_live)?;
         let slot = table.slots.get(slot).filter(|s| s.generation == generation).ok_or_else(not_live)?;
         Arc::clone(slot.object.as_ref().ok_or_else(not_live)?)

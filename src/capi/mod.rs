@@ -18,8 +18,11 @@ mod optimizer;
 mod plan;
 mod progress;
 mod ptr;
+#[cfg(any(feature = "capi", test))]
+mod reserve;
 mod status;
 mod tail;
+mod torture;
 mod train;
 
 pub use bound::*;

@@ -1,6 +1,7 @@
 //! The only module that turns a raw pointer into a reference. Each function names the argument it complains about.
 
 use super::handle::{self, Object, Shared};
+use super::torture;
 use crate::error::{Error, Result};
 use crate::kernel::{Array, Number};
 use std::ffi::{CStr, OsStr, c_char, c_void};
@@ -38,6 +39,7 @@ fn null(name: &str) -> Error {
 }
 
 fn check<T>(name: &str, pointer: *const T, len: usize) -> Result<()> {
+    torture::point();
     if pointer.is_null() {
         return Err(null(name));
     }

@@ -1,5 +1,6 @@
 //! Status numbers, the text of the last error, version and instruction set.
 
+use super::guard::text;
 use crate::error::Error;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char};
@@ -117,7 +118,7 @@ pub extern "C" fn plim_version() -> *const c_char {
         Ok(version) => version,
         Err(_) => c"",
     };
-    VERSION.as_ptr()
+    text(|| VERSION.as_ptr())
 }
 
 /// The instruction set in use: "avx512", "avx2", "neon" or "portable". Static; never NULL.
@@ -126,13 +127,15 @@ pub extern "C" fn plim_version() -> *const c_char {
 /// have the same bits for the same instruction set, and agree to 1e-5 of a gradient's norm across them.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_isa() -> *const c_char {
-    let name = match crate::kernel::table().name {
-        "avx512" => c"avx512",
-        "avx2" => c"avx2",
-        "neon" => c"neon",
-        _ => c"portable",
-    };
-    name.as_ptr()
+    text(|| {
+        let name = match crate::kernel::table().name {
+            "avx512" => c"avx512",
+            "avx2" => c"avx2",
+            "neon" => c"neon",
+            _ => c"portable",
+        };
+        name.as_ptr()
+    })
 }
 
 /// Why the last failed call on this thread failed: which argument, which index, which value.
@@ -141,7 +144,7 @@ pub extern "C" fn plim_isa() -> *const c_char {
 /// the calling thread: it stays readable until the thread ends, and the next failure there overwrites the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_last_error() -> *const c_char {
-    MESSAGE.with(|message| message.get().cast::<c_char>().cast_const())
+    text(|| MESSAGE.with(|message| message.get().cast::<c_char>().cast_const()))
 }
 
 /// The name of a status, "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT. Static; never NULL.
@@ -149,5 +152,5 @@ pub extern "C" fn plim_last_error() -> *const c_char {
 /// @param status  any number; one that is no status is "unknown status".
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_status_name(status: plim_status) -> *const c_char {
-    name(status).as_ptr()
+    text(|| name(status).as_ptr())
 }

@@ -14,6 +14,7 @@ use crate::log::{Level, Log};
 use crate::optim::Interrupt;
 use crate::theory::tail::{self, Observer, Options, Progress, Tail};
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// How to measure. Release it with plim_probe_options_free().
 pub struct plim_probe_options {
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn plim_probe_options_set_batch(
         // SAFETY: the caller promises `count` readable ids behind `nodes`.
         let batch = match unsafe { ptr::list_or_all("nodes", nodes, count) }? {
             Some([]) => return Err(Error::InvalidArgument("nodes is empty".to_string())),
-            Some(nodes) => Some(try_copied(nodes)?),
+            Some(nodes) => Some(Arc::new(try_copied(nodes)?)),
             None => None,
         };
         ptr::handle("options", options)?.write()?.options.batch = batch;

@@ -10,7 +10,7 @@ use super::optimizer::plim_optimizer;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, try_with_capacity};
 use crate::log::Level;
 use crate::model::Model;
 use crate::optim::Interrupt;
@@ -517,7 +517,9 @@ pub unsafe extern "C" fn plim_history_copy(
         let column = Column::try_from(column)?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, history.len()) }?;
-        buffer.put(&history.column(column).collect::<Vec<_>>());
+        let mut numbers = try_with_capacity(history.len())?;
+        numbers.extend(history.column(column));
+        buffer.put(&numbers);
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! Gradient estimators: from a batch to a gradient, each with the property it declares.
 
-use crate::error::{Error, Result, try_copied};
+use crate::error::{Error, Result, try_copied, try_filled};
 use crate::graph::{Graph, Split};
 use crate::kernel::table;
 use crate::model::{Model, Workspace};
@@ -62,7 +62,7 @@ impl Estimator {
         Ok(Self::new(Kind::Consistent {
             sizes: try_copied(sizes)?,
             distribution: Distribution::Uniform,
-            draws: vec![None; sizes.len()],
+            draws: try_filled(sizes.len(), None)?,
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use super::csr::{self, Csr};
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack, try_resize};
-use crate::kernel::{Array, Pick, Rows, Sparse, table};
+use crate::kernel::{Array, Pick, Rows, Sparse, Threads};
 use std::ops::Range;
 
 /// A matrix with a row per node: the features X, or their aggregate ÂX.
@@ -200,19 +200,26 @@ pub struct Aggregator {
 
 impl Aggregator {
     /// The rows `nodes` of ÂX, in this order. The bits are those of [`Aggregator::whole`].
-    pub fn rows(&mut self, operator: Sparse<'_>, x: &Matrix, outlook: &Outlook, nodes: &[i32]) -> Result<Rows<'_>> {
+    pub fn rows(
+        &mut self,
+        operator: Sparse<'_>,
+        x: &Matrix,
+        outlook: &Outlook,
+        nodes: &[i32],
+        threads: &Threads,
+    ) -> Result<Rows<'_>> {
         match x {
             Matrix::Dense { data, width } => {
                 try_resize(&mut self.dense, nodes.len() * width)?;
-                table().times(Rows::Sparse(operator), Pick::List(nodes), data, *width, &mut self.dense);
+                threads.times(Rows::Sparse(operator), Pick::List(nodes), data, *width, &mut self.dense);
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
             Matrix::Sparse { csr, width } if outlook.dense => {
                 try_resize(&mut self.dense, nodes.len() * width)?;
-                self.dense.fill(0.0);
-                for (row, &v) in self.dense.chunks_exact_mut(*width).zip(nodes) {
-                    add_to_row(operator, csr.view(), v as usize, row);
-                }
+                let terms = nodes.len() * operator.mean_entries() * x.row_entries();
+                threads.fill_rows(terms, *width, &mut self.dense, |i, row| {
+                    sum_to_row(operator, csr.view(), nodes[i] as usize, row);
+                });
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
             Matrix::Sparse { csr, width } => {
@@ -246,6 +253,7 @@ impl Aggregator {
         x: &Matrix,
         outlook: &Outlook,
         max_bytes: usize,
+        threads: &Threads,
     ) -> Result<Option<Matrix>> {
         let n = operator.num_rows();
         let too_large = (n * x.width()).saturating_mul(4) > max_bytes;
@@ -253,15 +261,14 @@ impl Aggregator {
             Matrix::Dense { .. } if too_large => Ok(None),
             Matrix::Dense { data, width } => {
                 let mut product = try_filled(n * width, 0f32)?;
-                table().times(Rows::Sparse(operator), Pick::From(0), data, *width, &mut product);
+                threads.times(Rows::Sparse(operator), Pick::From(0), data, *width, &mut product);
                 Ok(Some(Matrix::Dense { data: product.into(), width: *width }))
             }
             Matrix::Sparse { .. } if outlook.dense && too_large => Ok(None),
             Matrix::Sparse { csr, width } if outlook.dense => {
                 let mut data = try_filled(n * width, 0f32)?;
-                for (v, row) in data.chunks_exact_mut(*width).enumerate() {
-                    add_to_row(operator, csr.view(), v, row);
-                }
+                let terms = operator.indices.len() * x.row_entries();
+                threads.fill_rows(terms, *width, &mut data, |v, row| sum_to_row(operator, csr.view(), v, row));
                 Ok(Some(Matrix::Dense { data: data.into(), width: *width }))
             }
             // Not even its offsets fit, so its entries need not be counted.
@@ -329,8 +336,9 @@ impl Aggregator {
     }
 }
 
-/// `row ← row + Σ_u Â(v,u)·X(u,:)` in storage order.
-fn add_to_row(operator: Sparse<'_>, x: Sparse<'_>, v: usize, row: &mut [f32]) {
+/// `row ← Σ_u Â(v,u)·X(u,:)` in storage order.
+fn sum_to_row(operator: Sparse<'_>, x: Sparse<'_>, v: usize, row: &mut [f32]) {
+    row.fill(0.0);
     let (nodes, weights) = operator.row(v);
     for (&u, &a) in nodes.iter().zip(weights) {
         let (columns, values) = x.row(u as usize);

@@ -19,7 +19,7 @@ pub use features::{Aggregator, Matrix, Outlook};
 
 use crate::error::{Error, Result, try_copied, try_filled};
 use crate::file;
-use crate::kernel::{Array, Sparse};
+use crate::kernel::{Array, Sparse, Threads};
 use adjacency::Adjacency;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -314,12 +314,12 @@ impl Graph {
     }
 
     /// ÂX, computed on the first call; `None` where it does not fit the bound.
-    pub fn aggregated(&self) -> Result<Option<Arc<Matrix>>> {
+    pub fn aggregated(&self, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
         let x = self.features()?;
         let mut state = self.aggregated.lock().unwrap_or_else(|e| e.into_inner());
         if let Aggregated::NotYet = *state {
             let outlook = self.outlook()?;
-            *state = match Aggregator::default().whole(self.operator(), x, outlook, self.cache_bytes)? {
+            *state = match Aggregator::default().whole(self.operator(), x, outlook, self.cache_bytes, threads)? {
                 Some(product) => Aggregated::Kept(Arc::new(product)),
                 None => Aggregated::TooLarge,
             };

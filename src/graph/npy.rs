@@ -12,7 +12,7 @@ pub fn read<T: Copy>(
     dimensions: usize,
     convert: impl Fn(Number) -> Result<T>,
 ) -> Result<Array<T>> {
-    let bad = |e: std::io::Error| Error::BadFormat(format!("{name}: {e}"));
+    let bad = |e: std::io::Error| unreadable(name, e);
     let start = header(source).map_err(bad)?;
     let start = start.ok_or_else(|| Error::BadFormat(format!("{name}: not an array of NumPy's")))?;
     let mut reader = std::io::Cursor::new(start).chain(BufReader::new(source));
@@ -166,7 +166,7 @@ fn collect<S, T: Copy>(
     let mut data = Vec::new();
     for value in values.take(len) {
         data.try_reserve(1)?;
-        data.push(convert(value.map_err(|e| Error::BadFormat(format!("{name}: {e}")))?)?);
+        data.push(convert(value.map_err(|e| unreadable(name, e))?)?);
     }
     expect_len(name, data.len(), len)?;
     if let (true, &[rows, columns]) = (by_columns, &shape[..]) {
@@ -175,6 +175,15 @@ fn collect<S, T: Copy>(
         data = row_major;
     }
     Ok(Array { shape, data })
+}
+
+/// What a failed read says: something of the disk, of memory, or of what the file holds.
+pub fn unreadable(what: &str, error: std::io::Error) -> Error {
+    match (error.kind(), error.raw_os_error()) {
+        (std::io::ErrorKind::OutOfMemory, _) => Error::OutOfMemory("out of memory".to_string()),
+        (_, Some(_)) => Error::Io(error.to_string()),
+        _ => Error::BadFormat(format!("{what}: {error}")),
+    }
 }
 
 /// `BadFormat`: something needed is not there.

@@ -14,12 +14,13 @@
 //! Integers may be of 8 to 64 bits, reals of 32 or 64; other keys are ignored.
 
 use super::adjacency::{Normalization, Origin};
-use super::npy::{self, Array, Number, check_csr, expect_len, missing};
+use super::npy::{self, Array, Number, check_csr, expect_len, missing, unreadable};
 use super::text::check_plausible;
 use super::{Graph, Matrix, SPLITS};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
 use npyz::WriterBuilder;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -31,19 +32,21 @@ pub(super) const START: &[u8] = b"PK";
 impl Graph {
     /// Reads a graph from an `.npz` file.
     pub(super) fn load_npz(path: &Path) -> Result<Self> {
-        Archive::open(path).and_then(|mut archive| archive.graph()).map_err(|e| match e {
-            Error::Io(_) | Error::OutOfMemory(_) => e,
-            e => e.in_file(path),
-        })
+        let files = (file::open(path)?, file::open(path)?);
+        Archive::open(files).and_then(|mut archive| archive.graph()).map_err(|e| e.in_file(path))
     }
 
     /// Writes the graph as an `.npz` file that [`Graph::load`] and NumPy read.
     pub fn save(&self, path: &Path) -> Result<()> {
         file::write_atomically(path, |w| {
-            let mut out = Writer { zip: zip::ZipWriter::new(w) };
-            out.graph(self)?;
-            out.zip.finish().map_err(|e| Error::Io(e.to_string()))?;
-            Ok(())
+            let failure = RefCell::new(None);
+            let written = (|| {
+                let mut out = Writer { zip: zip::ZipWriter::new(Quiet { inner: w, at: 0, failure: &failure }) };
+                out.graph(self)?;
+                out.zip.finish().map(drop).map_err(|e| Error::Io(e.to_string()))
+            })();
+            // What failed first, even if the archive made nothing of it.
+            failure.into_inner().map_or(written, |e| Err(Error::Io(e)))
         })
     }
 }
@@ -55,11 +58,10 @@ struct Archive {
 }
 
 impl Archive {
-    fn open(path: &Path) -> Result<Self> {
+    fn open((file, mut again): (File, File)) -> Result<Self> {
         /// Bytes that deflate can make of one.
         const MOST_PACKED: u64 = 1032;
-        let mut zip = zip::ZipArchive::new(BufReader::new(file::open(path)?)).map_err(zip_error)?;
-        let mut file = file::open(path)?;
+        let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(zip_error)?;
         // A damaged name in the directory would make an array look as if it were missing. Each member has its name a
         // second time, 30 bytes into its own header.
         let mut bytes = 0u64;
@@ -70,8 +72,9 @@ impl Archive {
             bytes = bytes.saturating_add(member.size().min(most));
             drop(member);
             let mut found = Vec::new();
-            file.seek(SeekFrom::Start(start.saturating_add(30))).map_err(|e| file::io_error(path, &e))?;
-            (&file).take(name.len() as u64).read_to_end(&mut found).map_err(|e| file::io_error(path, &e))?;
+            let unread = |e| unreadable("a name", e);
+            again.seek(SeekFrom::Start(start.saturating_add(30))).map_err(unread)?;
+            (&again).take(name.len() as u64).read_to_end(&mut found).map_err(unread)?;
             if found != name {
                 return Err(Error::BadFormat(format!(
                     "a member has two names, {:?} being one",
@@ -206,10 +209,52 @@ impl Archive {
 
 fn zip_error(error: ZipError) -> Error {
     match error {
-        ZipError::Io(e) if e.kind() != std::io::ErrorKind::UnexpectedEof && e.raw_os_error().is_some() => {
-            Error::Io(e.to_string())
-        }
+        ZipError::Io(e) => unreadable("not a readable .npz file", e),
         e => Error::BadFormat(format!("not a readable .npz file: {e}")),
+    }
+}
+
+/// Keeps its first failure, and from then on takes everything and writes nothing: a ZipWriter that is dropped unfinished
+/// tries to finish, and prints on stderr if it cannot.
+struct Quiet<'a, W> {
+    inner: W,
+    at: u64,
+    failure: &'a RefCell<Option<String>>,
+}
+
+impl<W> Quiet<'_, W> {
+    fn note(&self, error: std::io::Error) -> std::io::Error {
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            self.failure.replace(Some(error.to_string()));
+        }
+        error
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failure.borrow().is_some()
+    }
+}
+
+impl<W: Write> Write for Quiet<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = if self.has_failed() { bytes.len() } else { self.inner.write(bytes).map_err(|e| self.note(e))? };
+        self.at += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.has_failed() { Ok(()) } else { self.inner.flush().map_err(|e| self.note(e)) }
+    }
+}
+
+impl<W: Seek> Seek for Quiet<'_, W> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.at = match (self.has_failed(), to) {
+            (false, to) => self.inner.seek(to).map_err(|e| self.note(e))?,
+            (true, SeekFrom::Start(at)) => at,
+            (true, SeekFrom::Current(by) | SeekFrom::End(by)) => self.at.saturating_add_signed(by),
+        };
+        Ok(self.at)
     }
 }
 

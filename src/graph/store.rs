@@ -15,7 +15,7 @@
 use super::adjacency::{Adjacency, Normalization, Origin};
 use super::csr::Csr;
 use super::npy::{self, Number, check_csr, expect_len, missing};
-use super::{Graph, Matrix, SPLITS};
+use super::{Graph, Matrix, SPLITS, Split};
 use crate::error::{Error, Result};
 use crate::file;
 use crate::kernel::{self, Array, bytes_of};
@@ -46,27 +46,29 @@ impl Graph {
     pub fn save_store(&self, directory: &Path) -> Result<()> {
         file::write_folder_atomically(directory, |folder| {
             let (operator, weights, loops) = self.adjacency.parts();
-            write(folder, "indptr", &[operator.indptr.len()], &operator.indptr)?;
-            write(folder, "indices", &[operator.indices.len()], &operator.indices)?;
-            write(folder, "values", &[operator.values.len()], &operator.values)?;
-            write(folder, "self_loops", &[loops.len()], loops)?;
+            write(folder, "indptr.npy", &[operator.indptr.len()], &operator.indptr)?;
+            write(folder, "indices.npy", &[operator.indices.len()], &operator.indices)?;
+            write(folder, "values.npy", &[operator.values.len()], &operator.values)?;
+            write(folder, "self_loops.npy", &[loops.len()], loops)?;
             if let Some(weights) = weights {
-                write(folder, "weights", &[weights.len()], weights)?;
+                write(folder, "weights.npy", &[weights.len()], weights)?;
             }
             match &self.features {
                 None => {}
-                Some(Matrix::Dense { data, width }) => write(folder, "features", &[self.num_nodes(), *width], data)?,
+                Some(Matrix::Dense { data, width }) => {
+                    write(folder, "features.npy", &[self.num_nodes(), *width], data)?
+                }
                 Some(Matrix::Sparse { csr, .. }) => {
-                    write(folder, "features_indptr", &[csr.indptr.len()], &csr.indptr)?;
-                    write(folder, "features_indices", &[csr.indices.len()], &csr.indices)?;
-                    write(folder, "features_data", &[csr.values.len()], &csr.values)?;
+                    write(folder, "features_indptr.npy", &[csr.indptr.len()], &csr.indptr)?;
+                    write(folder, "features_indices.npy", &[csr.indices.len()], &csr.indices)?;
+                    write(folder, "features_data.npy", &[csr.values.len()], &csr.values)?;
                 }
             }
             if let Some(labels) = &self.labels {
-                write(folder, "labels", &[labels.len()], labels)?;
+                write(folder, "labels.npy", &[labels.len()], labels)?;
             }
-            for (split, name) in SPLITS {
-                write(folder, name, &[self.split(split).len()], self.split(split))?;
+            for (split, file) in [(Split::Train, "train.npy"), (Split::Val, "val.npy"), (Split::Test, "test.npy")] {
+                write(folder, file, &[self.split(split).len()], self.split(split))?;
             }
             let meta = Meta {
                 holds_operator: true,
@@ -74,9 +76,7 @@ impl Graph {
                 undirected: self.adjacency.origin() == Origin::Edges,
                 num_features: self.num_features(),
             };
-            file::write_atomically(&folder.join(META), |w| {
-                w.write_all(meta.to_string().as_bytes()).map_err(|e| Error::Io(e.to_string()))
-            })
+            folder.write(META, |w| w.write_all(meta.to_string().as_bytes()).map_err(|e| Error::Io(e.to_string())))
         })
     }
 }
@@ -282,16 +282,23 @@ impl Store<'_> {
             }
         }
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let array = npy::read(name, &mut file, dimensions, convert)?;
+        let array = npy::read(name, &mut file, dimensions, convert).map_err(|e| match e {
+            Error::Io(_) => e.in_file(&path),
+            e => e,
+        })?;
         Ok(Some((array.shape, array.data.into())))
     }
 }
 
 /// Writes numbers as they are, at a place in the file where they can be mapped.
-fn write<T: kernel::Number + AutoSerialize>(folder: &Path, name: &str, shape: &[usize], numbers: &[T]) -> Result<()> {
-    file::write_atomically(&folder.join(format!("{name}.npy")), |w| {
-        npy::write_header::<T>(shape, w)
-            .and_then(|()| w.write_all(bytes_of(numbers)))
-            .map_err(|e| Error::Io(e.to_string()))
+fn write<T: kernel::Number + AutoSerialize>(
+    folder: &mut file::Folder,
+    name: &'static str,
+    shape: &[usize],
+    numbers: &[T],
+) -> Result<()> {
+    folder.write(name, |w| {
+        let header = npy::write_header::<T>(shape, w);
+        header.and_then(|()| w.write_all(bytes_of(numbers))).map_err(|e| Error::Io(e.to_string()))
     })
 }

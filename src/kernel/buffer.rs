@@ -3,7 +3,7 @@
 //! A row of 16 floats is one line. Where the allocator puts a vector, most such rows would lie in two, and every load and
 //! store of a kernel would cost twice.
 
-use crate::error::Result;
+use crate::error::{Result, check_memory};
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of a line.
@@ -54,6 +54,7 @@ impl Buffer {
     }
 
     fn allocate(&mut self, len: usize) -> Result<()> {
+        check_memory()?;
         // The old one goes first, so that there are never two.
         (self.raw, self.start, self.len) = (Vec::new(), 0, 0);
         let len = len.saturating_add(LINE / 4);

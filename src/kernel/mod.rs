@@ -39,6 +39,11 @@ impl<'a> Sparse<'a> {
         (&self.indices[range.clone()], &self.values[range])
     }
 
+    /// Entries of a row, on average.
+    pub fn mean_entries(&self) -> usize {
+        self.indices.len() / self.num_rows().max(1)
+    }
+
     /// Number of rows.
     pub fn num_rows(&self) -> usize {
         self.indptr.len() - 1

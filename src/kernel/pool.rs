@@ -6,7 +6,7 @@
 //! longer than most jobs here.
 #![allow(unsafe_code)]
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_memory, try_with_capacity};
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,6 +74,9 @@ impl Pool {
         });
         let mut pool = Pool { shared, handles: Vec::new(), process: std::process::id() };
         for i in 1..=count {
+            // The C library ends the process if it has no memory for what it keeps of a thread. See that there is some.
+            drop(try_with_capacity::<u8>(1 << 16)?);
+            check_memory()?;
             let shared = Arc::clone(&pool.shared);
             let thread = std::thread::Builder::new().name(format!("plimsoll-{i}")).spawn(move || shared.serve());
             let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}"));

@@ -53,7 +53,7 @@ impl Threads {
         let count = out.len() / width;
         let entries = match rows {
             Rows::Dense { width: depth, .. } => count * depth,
-            Rows::Sparse(a) => a.indices.len() / a.num_rows().max(1) * count,
+            Rows::Sparse(a) => a.mean_entries() * count,
         };
         let Some(pool) = self.pool_for(entries, width) else {
             return table().times(rows, pick, m, width, out);
@@ -62,6 +62,18 @@ impl Threads {
         let piece = count.div_ceil(8 * self.count).next_multiple_of(8);
         let out = Pieces::new(out, piece * width);
         pool.run(out.number(), &|i| table().times(rows, pick.skip(i * piece), m, width, out.get(i)));
+    }
+
+    /// Fills rows of `width` numbers: `fill(i, row)` makes row i. In all it adds up about `terms` numbers.
+    pub fn fill_rows(&self, terms: usize, width: usize, out: &mut [f32], fill: impl Fn(usize, &mut [f32]) + Sync) {
+        let Some(pool) = self.pool_for(terms, 1) else {
+            return out.chunks_exact_mut(width).enumerate().for_each(|(i, row)| fill(i, row));
+        };
+        let piece = (out.len() / width).div_ceil(8 * self.count);
+        let out = Pieces::new(out, piece * width);
+        pool.run(out.number(), &|p| {
+            out.get(p).chunks_exact_mut(width).enumerate().for_each(|(i, row)| fill(p * piece + i, row));
+        });
     }
 
     /// `M ← Rᵀ·G`. The threads share the rows of `M` where `R` is dense; where it is sparse, with about `row_entries` entries

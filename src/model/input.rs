@@ -20,8 +20,8 @@ pub struct Input {
 impl Input {
     /// Looks whether the graph keeps ÂX. A whole-graph pass or a gradient makes it do so where the bound allows; a
     /// prediction of a few nodes does not, since it needs few rows.
-    pub fn prepare(&mut self, graph: &Graph, worth_keeping: bool) -> Result<()> {
-        self.kept = if worth_keeping { graph.aggregated()? } else { graph.aggregated_if_kept() };
+    pub fn prepare(&mut self, graph: &Graph, threads: &Threads, worth_keeping: bool) -> Result<()> {
+        self.kept = if worth_keeping { graph.aggregated(threads)? } else { graph.aggregated_if_kept() };
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Input {
             return Ok(());
         }
         for (i, out) in out.chunks_mut(CHUNK * width).enumerate() {
-            let rows = self.chunk(graph, pick.skip(i * CHUNK), out.len() / width)?;
+            let rows = self.chunk(graph, threads, pick.skip(i * CHUNK), out.len() / width)?;
             threads.times(rows, Pick::From(0), w, width, out);
         }
         Ok(())
@@ -74,7 +74,7 @@ impl Input {
         parts::sum(count, parts, m, scratch, |range, sum| {
             for start in range.clone().step_by(CHUNK) {
                 let end = (start + CHUNK).min(range.end);
-                let rows = self.chunk(graph, pick.skip(start), end - start)?;
+                let rows = self.chunk(graph, threads, pick.skip(start), end - start)?;
                 let g = &g[start * width..end * width];
                 table().transposed_times(rows, Pick::From(0), g, width, sum);
             }
@@ -82,7 +82,7 @@ impl Input {
         })
     }
 
-    fn chunk(&mut self, graph: &Graph, pick: Pick<'_>, count: usize) -> Result<Rows<'_>> {
+    fn chunk(&mut self, graph: &Graph, threads: &Threads, pick: Pick<'_>, count: usize) -> Result<Rows<'_>> {
         let nodes = match pick {
             Pick::List(nodes) => &nodes[..count],
             Pick::From(start) => {
@@ -91,6 +91,6 @@ impl Input {
                 &self.nodes
             }
         };
-        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, nodes)
+        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, nodes, threads)
     }
 }

@@ -85,7 +85,7 @@ impl Workspace {
         self.layers.resize_with(num_layers, Buffers::default);
         self.transposed.resize_with(num_layers, Transposed::default);
         if self.orders[0] == Order::Aggregated {
-            self.input.prepare(graph, keep)?;
+            self.input.prepare(graph, threads, keep)?;
         }
         for l in 0..=last {
             let (width, above) = (model.widths[l + 1], self.chain.count_above(l));

@@ -3,8 +3,8 @@
 use super::Model;
 use crate::error::{Error, Result, try_filled, try_with_capacity};
 use crate::file;
+use crate::tensors::{self, Tensor};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -19,17 +19,17 @@ fn tensor_name(layer: usize) -> String {
 impl Model {
     /// Writes parameters, widths and λ.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let layers = 0..self.num_layers();
-        let bytes = layers.clone().map(|l| self.transposed_bytes(l)).collect::<Result<Vec<_>>>()?;
-        let views = layers.map(|l| {
-            let view = TensorView::new(Dtype::F32, vec![self.widths[l + 1], self.widths[l]], &bytes[l]);
-            view.map(|view| (tensor_name(l), view)).map_err(|e| Error::Internal(e.to_string()))
-        });
-        let views = views.collect::<Result<Vec<_>>>()?;
+        let tensor = |l: usize| {
+            let shape = vec![self.widths[l + 1], self.widths[l]];
+            Ok(Tensor { name: tensor_name(l), dtype: Dtype::F32, shape, bytes: self.transposed_bytes(l)? })
+        };
+        let mut tensors = (0..self.num_layers()).map(tensor).collect::<Result<Vec<_>>>()?;
         let about = serde_json::json!({ "model": "gcn", "lambda": self.lambda }).to_string();
-        let metadata = HashMap::from([(KEY.to_string(), about)]);
-        let file = safetensors::serialize(views, Some(metadata)).map_err(|e| Error::Internal(e.to_string()))?;
-        file::write_atomically(path, |w| w.write_all(&file).map_err(|e| Error::Io(e.to_string())))
+        let head = tensors::head(&mut tensors, (KEY, about))?;
+        file::write_atomically(path, |w| {
+            let mut parts = std::iter::once(&head).chain(tensors.iter().map(|tensor| &tensor.bytes));
+            parts.try_for_each(|part| w.write_all(part)).map_err(|e| Error::Io(e.to_string()))
+        })
     }
 
     /// W(l)ᵀ, little-endian.

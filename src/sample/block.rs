@@ -114,8 +114,9 @@ impl Columns {
         try_reserve_with_slack(&mut self.ends, entries)?;
         try_reserve_with_slack(&mut self.first_rows, entries)?;
         if self.rows.len() <= entries {
-            try_resize(&mut self.rows, entries + 1)?;
+            // The rows last: it is their length that tells whether there is room in both.
             try_resize(&mut self.values, entries + 1)?;
+            try_resize(&mut self.rows, entries + 1)?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub struct Options {
     /// Seed of the estimates. The estimator's own seed and counter play no part.
     pub seed: u64,
     /// The nodes whose gradient is estimated; `None` for all training nodes.
-    pub batch: Option<Vec<i32>>,
+    pub batch: Option<Arc<Vec<i32>>>,
 }
 
 impl Default for Options {
@@ -66,7 +66,11 @@ pub struct Tail {
 impl Tail {
     /// One kind of numbers, by the constant of the C interface.
     pub fn column(&self, what: i32) -> Result<Vec<f64>> {
-        let errors = |of: &dyn Fn(&Errors) -> f64| Ok(self.errors.iter().map(of).collect());
+        let errors = |of: &dyn Fn(&Errors) -> f64| {
+            let mut column = try_with_capacity(self.errors.len())?;
+            column.extend(self.errors.iter().map(of));
+            Ok(column)
+        };
         match what {
             0 => try_copied(&self.probabilities),
             1 => try_copied(&self.lower),
@@ -386,12 +390,9 @@ pub fn fit(sizes: &[usize], probabilities: &[f64], draws: usize) -> Result<(f64,
     let total = draws as f64;
     // Half a count of leeway: a share times the draws need not be whole.
     let usable = |p: f64| p * total >= 9.5 && (1.0 - p) * total >= 9.5;
-    let points: Vec<(f64, f64, f64)> = sizes
-        .iter()
-        .zip(probabilities)
-        .filter(|&(_, &p)| usable(p))
-        .map(|(&n, &p)| (n as f64, p.ln(), total * p / (1.0 - p)))
-        .collect();
+    let mut points: Vec<(f64, f64, f64)> = try_with_capacity(sizes.len())?;
+    let used = sizes.iter().zip(probabilities).filter(|&(_, &p)| usable(p));
+    points.extend(used.map(|(&n, &p)| (n as f64, p.ln(), total * p / (1.0 - p))));
     if points.len() < 3 {
         let text = format!("{} points have 10 to {total} - 10 misses, and a fit needs 3", points.len());
         return Err(Error::MissingData(text));

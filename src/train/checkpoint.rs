@@ -8,9 +8,9 @@ use super::{Options, Run};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
 use crate::optim::{Parts, State};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use crate::tensors::{self, Tensor};
+use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -27,21 +27,20 @@ impl Run<'_> {
             ("first_moments", Some(parts.first)),
             ("second_moments", Some(parts.second)),
         ];
-        let mut tensors: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
+        let mut tensors = Vec::new();
+        let mut add = |name: &str, dtype, len, bytes| {
+            tensors.push(Tensor { name: name.to_string(), dtype, shape: vec![len], bytes });
+        };
         for (name, values) in floats {
             if let Some(values) = values {
-                tensors.push((name, Dtype::F32, vec![values.len()], bytes_of(values, f32::to_le_bytes)?));
+                add(name, Dtype::F32, values.len(), bytes_of(values, f32::to_le_bytes)?);
             }
         }
-        let records: Vec<f64> = self.history.records().iter().flat_map(|record| record.to_array()).collect();
-        let doubles = [("average", parts.average), ("history", &records)];
-        for (name, values) in doubles {
-            tensors.push((name, Dtype::F64, vec![values.len()], bytes_of(values, f64::to_le_bytes)?));
+        let mut records = try_with_capacity(Record::LEN * self.history.len())?;
+        records.extend(self.history.records().iter().flat_map(|record| record.to_array()));
+        for (name, values) in [("average", parts.average), ("history", &records)] {
+            add(name, Dtype::F64, values.len(), bytes_of(values, f64::to_le_bytes)?);
         }
-        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
-            let view = TensorView::new(*dtype, shape.clone(), bytes);
-            view.map(|view| (*name, view)).map_err(|e| Error::Internal(e.to_string()))
-        });
         let about = json!({
             "identity": self.identity(),
             "updates": parts.k,
@@ -49,16 +48,16 @@ impl Run<'_> {
             "gradients": self.estimator.step(),
             "sample size": self.estimator.size(),
         });
-        let metadata = HashMap::from([(KEY.to_string(), about.to_string())]);
-        let payload = safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(metadata))
-            .map_err(|e| Error::Internal(e.to_string()))?;
-        let length = (payload.len() as u64).to_le_bytes();
+        let head = tensors::head(&mut tensors, (KEY, about.to_string()))?;
+        let length = head.len() + tensors.iter().map(|tensor| tensor.bytes.len()).sum::<usize>();
+        let length = (length as u64).to_le_bytes();
+        let parts = || [&MAGIC[..], &length, &head].into_iter().chain(tensors.iter().map(|tensor| &tensor.bytes[..]));
         let mut checksum = crc32fast::Hasher::new();
-        [&MAGIC[..], &length, &payload].iter().for_each(|part| checksum.update(part));
+        parts().for_each(|part| checksum.update(part));
         let checksum = checksum.finalize().to_le_bytes();
         file::write_atomically(path, |w| {
-            let all = [&MAGIC[..], &length, &payload, &checksum];
-            all.iter().try_for_each(|part| w.write_all(part)).map_err(|e| Error::Io(e.to_string()))
+            let mut all = parts().chain([&checksum[..]]);
+            all.try_for_each(|part| w.write_all(part)).map_err(|e| Error::Io(e.to_string()))
         })
     }
 
@@ -169,7 +168,8 @@ fn compare(found: &Value, wanted: &Value) -> std::result::Result<(), String> {
 
 fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Option<Vec<f32>>> {
     let Ok(tensor) = tensors.tensor(name) else { return Ok(None) };
-    let values: Vec<f32> = tensor.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    let mut values = try_with_capacity(tensor.data().len() / 4)?;
+    values.extend(tensor.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)));
     if tensor.dtype() != Dtype::F32 || !lengths.contains(&values.len()) {
         return Err(Error::BadFormat(format!("{name} has a wrong type or length")));
     }
@@ -179,7 +179,9 @@ fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Op
 fn doubles(tensors: &SafeTensors<'_>, name: &str) -> Result<Vec<f64>> {
     match tensors.tensor(name) {
         Ok(tensor) if tensor.dtype() == Dtype::F64 => {
-            Ok(tensor.data().as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
+            let mut values = try_with_capacity(tensor.data().len() / 8)?;
+            values.extend(tensor.data().as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)));
+            Ok(values)
         }
         _ => Err(Error::BadFormat(format!("there is no {name} of doubles"))),
     }

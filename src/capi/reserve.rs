@@ -1,0 +1,176 @@
+//! The C library's allocator: the system's, and a reserve for the small allocations that Rust cannot do without.
+//!
+//! A `String` that gets no memory ends the process, and a message about missing memory is a `String`. So a small block
+//! that the system refuses comes from a reserve in the library's own zeroed data, which costs no memory until it is used.
+//! [`crate::memory`] sees to it that a call which needed the reserve ends soon. Large blocks are refused as ever, and those
+//! who ask for them can be refused.
+//!
+//! Only where this crate is built as a C library, with the feature `capi`: a Rust program chooses its own allocator.
+
+use crate::memory;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const CHUNK: usize = 64;
+const CHUNKS: usize = 1 << 14;
+
+/// Blocks, in chunks; a bit tells whether a chunk is used.
+#[repr(align(64))]
+struct Reserve {
+    memory: UnsafeCell<[[u8; CHUNK]; CHUNKS]>,
+    used: UnsafeCell<[bool; CHUNKS]>,
+    locked: AtomicBool,
+}
+
+// SAFETY: `used` is only reached under the lock, and a chunk of `memory` only by whoever was given it.
+unsafe impl Sync for Reserve {}
+
+static RESERVE: Reserve = Reserve {
+    memory: UnsafeCell::new([[0; CHUNK]; CHUNKS]),
+    used: UnsafeCell::new([false; CHUNKS]),
+    locked: AtomicBool::new(false),
+};
+
+impl Reserve {
+    /// Runs `work` on the marks of the chunks, alone.
+    fn locked<R>(&self, work: impl FnOnce(&mut [bool; CHUNKS]) -> R) -> R {
+        while self.locked.swap(true, Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+        // SAFETY: the lock keeps others out until it is given back.
+        let result = work(unsafe { &mut *self.used.get() });
+        self.locked.store(false, Ordering::Release);
+        result
+    }
+
+    /// A block, or NULL if there is no room for it.
+    fn take(&self, layout: Layout) -> *mut u8 {
+        if layout.align() > CHUNK || layout.size() > CHUNK * CHUNKS {
+            return std::ptr::null_mut();
+        }
+        let wanted = layout.size().div_ceil(CHUNK).max(1);
+        let found = self.locked(|used| {
+            let mut run = 0;
+            for at in 0..CHUNKS {
+                run = if used[at] { 0 } else { run + 1 };
+                if run == wanted {
+                    let first = at + 1 - wanted;
+                    used[first..=at].fill(true);
+                    return Some(first);
+                }
+            }
+            None
+        });
+        match found {
+            // SAFETY: chunk `first` is inside the array.
+            Some(first) => unsafe { self.memory.get().cast::<u8>().add(first * CHUNK) },
+            None => std::ptr::null_mut(),
+        }
+    }
+
+    fn owns(&self, block: *mut u8) -> bool {
+        block.addr().wrapping_sub(self.memory.get().addr()) < CHUNK * CHUNKS
+    }
+
+    fn give_back(&self, block: *mut u8, layout: Layout) {
+        let first = (block.addr() - self.memory.get().addr()) / CHUNK;
+        let count = layout.size().div_ceil(CHUNK).max(1);
+        self.locked(|used| used[first..first + count].fill(false));
+    }
+}
+
+/// The system's memory, then the reserve.
+struct Reserved;
+
+#[cold]
+fn from_reserve(layout: Layout) -> *mut u8 {
+    // A block that is a large part of the reserve is one that somebody can do without.
+    if layout.size() > CHUNK * CHUNKS / 2 {
+        return std::ptr::null_mut();
+    }
+    memory::note_shortage();
+    RESERVE.take(layout)
+}
+
+#[cfg(feature = "capi")]
+#[global_allocator]
+static ALLOCATOR: Reserved = Reserved;
+
+// SAFETY: a block is the system's or the reserve's, and goes back to where it came from, which its address tells.
+unsafe impl GlobalAlloc for Reserved {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those of `System`.
+        let block = unsafe { System.alloc(layout) };
+        if block.is_null() { from_reserve(layout) } else { block }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those of `System`.
+        let block = unsafe { System.alloc_zeroed(layout) };
+        if !block.is_null() {
+            return block;
+        }
+        let block = from_reserve(layout);
+        if !block.is_null() {
+            // SAFETY: the reserve gave at least as many bytes.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if RESERVE.owns(block) {
+            return RESERVE.give_back(block, layout);
+        }
+        // SAFETY: the caller's promises are those of `System`, which the block came from.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !RESERVE.owns(block) {
+            // SAFETY: the caller's promises are those of `System`, which the block came from.
+            let moved = unsafe { System.realloc(block, layout, size) };
+            if !moved.is_null() {
+                return moved;
+            }
+        }
+        // SAFETY: the caller promises that `size`, rounded up to the alignment, is no overflow.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: `size` is not 0, by the caller's promise.
+        let moved = unsafe { self.alloc(wanted) };
+        if !moved.is_null() {
+            // SAFETY: both blocks have that many bytes, and are two.
+            unsafe { std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size)) };
+            // SAFETY: the block is the caller's, of that layout.
+            unsafe { self.dealloc(block, layout) };
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_gives_takes_back_and_ends() {
+        let reserve: Box<Reserve> = Box::new(Reserve {
+            memory: UnsafeCell::new([[0; CHUNK]; CHUNKS]),
+            used: UnsafeCell::new([false; CHUNKS]),
+            locked: AtomicBool::new(false),
+        });
+        let layout = |size| Layout::from_size_align(size, 16).unwrap();
+        let first = reserve.take(layout(1));
+        let second = reserve.take(layout(100));
+        assert!(reserve.owns(first) && reserve.owns(second) && second.addr() - first.addr() == CHUNK);
+        assert_eq!(reserve.take(layout(3)).addr() - second.addr(), 2 * CHUNK);
+        reserve.give_back(second, layout(100));
+        assert_eq!(reserve.take(layout(128)), second, "the first gap that is wide enough");
+        assert!(reserve.take(layout(CHUNK * CHUNKS)).is_null());
+        let rest = reserve.take(layout(CHUNK * (CHUNKS - 4)));
+        assert!(!rest.is_null() && reserve.take(layout(1)).is_null());
+        assert!(reserve.take(Layout::from_size_align(8, 128).unwrap()).is_null());
+        assert!(!reserve.owns((&raw const layout).cast_mut().cast()));
+    }
+}
