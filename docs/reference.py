@@ -29,7 +29,8 @@ NOUNS = {
     "tail": ("Tail", "How wrong an estimator's gradients are."),
     "plan": ("Plan", "The smallest sample that is right enough, and whether it pays."),
 }
-SAME = {"progress": "train", "split": "graph", "normalization": "graph", "distribution": "estimator",
+SAME = {"progress": "train", "monitor": "train", "log": "train", "split": "graph", "normalization": "graph",
+        "release": "graph", "confusion": "model", "distribution": "estimator",
         "property": "estimator", "schedule": "optimizer", "oracle": "optimizer", "status": LIBRARY, "error": LIBRARY,
         "ok": LIBRARY, "version": LIBRARY, "isa": LIBRARY, "last": LIBRARY}
 
@@ -260,8 +261,8 @@ class Page:
         def flush():
             text = " ".join(paragraph)
             paragraph.clear()
-            rule = re.match(r"([A-Z]\w+)\. (.*)", text)
-            if rule and len(rule[1]) < 14:
+            rule = re.match(r"([A-Z]\w+(?: [a-z]+)?)\. (.*)", text)
+            if rule and len(rule[1]) < 16:
                 out.append(f'<div class="rule"><dt>{rule[1]}</dt><dd>{self.prose(rule[2])}</dd></div>')
             elif text:
                 out.append(f"<p>{self.prose(text)}</p>")

@@ -48,10 +48,11 @@
  * finite iterate. The library neither prints nor aborts.
  *
  * Ownership. A call with a last parameter `plim_x **out` makes a handle; plim_x_free() ends it, and
- * ignores NULL. Arrays are borrowed for the call and copied. Results go to the caller's buffer: a
- * `capacity` counts elements, not bytes, and one that is too small is PLIM_ERROR_BUFFER_TOO_SMALL.
- * A handle that was freed, is of another kind, or never was one is PLIM_ERROR_INVALID_HANDLE, and a
- * getter answers 0 for it.
+ * ignores NULL. Arrays are borrowed for the call and copied, but for those of plim_graph_view_csr()
+ * and plim_graph_view_features(), which are lent until their release is called. Results go to the
+ * caller's buffer: a `capacity` counts elements, not bytes, and one that is too small is
+ * PLIM_ERROR_BUFFER_TOO_SMALL. A handle that was freed, is of another kind, or never was one is
+ * PLIM_ERROR_INVALID_HANDLE, and a getter answers 0 for it.
  *
  * NULL. Where NULL means "all", it goes with count 0, and a non-NULL pointer with count 0 is an
  * empty list. Elsewhere (NULL, 0) is an empty array, and (NULL, n) is PLIM_ERROR_NULL_POINTER.
@@ -62,7 +63,8 @@
  *
  * Callbacks. A callback gets the `void *user_data` that was set with it and is called on the thread
  * of the call that uses it. It answers 0 to go on; anything else cancels (PLIM_ERROR_CANCELLED). A
- * plim_log_fn answers nothing. Callbacks must return: no exception and no longjmp may leave one.
+ * plim_log_fn and a plim_release_fn answer nothing. Callbacks must return: no exception and no
+ * longjmp may leave one.
  *
  * Determinism. The same seeds, build and plim_isa() give the same bits, for any number of threads.
  *

@@ -28,7 +28,7 @@ impl Matrix {
     pub fn dense(num_nodes: usize, width: usize, row_major: &[f32]) -> Result<Self> {
         check_width(width)?;
         debug_assert_eq!(row_major.len(), num_nodes * width);
-        csr::check_finite(row_major, "row_major")?;
+        check_dense(row_major, width)?;
         Ok(Matrix::Dense { data: try_copied(row_major)?.into(), width })
     }
 
@@ -118,6 +118,18 @@ fn divide_rows_by_sums(values: &mut [f32], count: usize, row_of: impl Fn(usize) 
         row.iter_mut().for_each(|x| *x = (f64::from(*x) / sum) as f32);
     }
     Ok(())
+}
+
+/// Checks that every value is finite, and says of which node and feature the first other one is.
+pub fn check_dense(row_major: &[f32], width: usize) -> Result<()> {
+    match row_major.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let (node, feature) = (at / width, at % width);
+            let what = format_args!("is not finite (node {node}, feature {feature})");
+            Err(Error::entry("row_major", at, row_major[at], what))
+        }
+    }
 }
 
 fn check_width(width: usize) -> Result<()> {

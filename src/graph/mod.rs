@@ -107,10 +107,14 @@ impl Graph {
         if path.is_dir() {
             return Self::load_store(path);
         }
-        match file::starts_with(path, text::BANNER)? {
-            true => Self::load_matrix_market(path),
-            false => Self::load_npz(path),
+        if file::starts_with(path, text::BANNER)? {
+            return Self::load_matrix_market(path);
         }
+        if file::starts_with(path, npz::START)? {
+            return Self::load_npz(path);
+        }
+        let text = "neither an .npz nor a Matrix Market file; plim_graph_from_edge_list() reads edges from a text";
+        Err(Error::BadFormat(text.to_string()).in_file(path))
     }
 
     /// Takes a matrix as it is, A and Â alike: every entry is checked, and rows must be sorted. `indptr` must have passed
@@ -214,7 +218,7 @@ impl Graph {
     pub fn view_features(&mut self, num_features: usize, row_major: Array<f32>) -> Result<()> {
         let features = Matrix::stored(num_features, row_major)?;
         if let Matrix::Dense { data, .. } = &features {
-            csr::check_finite(data, "row_major")?;
+            features::check_dense(data, num_features)?;
         }
         self.features = Some(features);
         self.forget_aggregated();

@@ -26,6 +26,9 @@ use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::result::ZipError;
 
+/// How a zip archive begins.
+pub(super) const START: &[u8] = b"PK";
+
 impl Graph {
     /// Reads a graph from an `.npz` file.
     pub(super) fn load_npz(path: &Path) -> Result<Self> {

@@ -28,6 +28,7 @@ pub const META: &str = "meta.json";
 
 const FORMAT: &str = "plimsoll-store";
 const VERSION: u64 = 1;
+const KEYS: [&str; 6] = ["format", "version", "matrix", "normalization", "undirected", "num_features"];
 const NORMALIZATIONS: [(Normalization, &str); 3] =
     [(Normalization::Symmetric, "symmetric"), (Normalization::Row, "row"), (Normalization::None, "none")];
 
@@ -119,6 +120,10 @@ impl Meta {
                 )));
             }
             _ => return Err(expect("version", &VERSION.to_string())),
+        }
+        // A misspelt key would be a default in its place, and another graph.
+        if let Some(key) = json.as_object().and_then(|o| o.keys().find(|key| !KEYS.contains(&key.as_str()))) {
+            return Err(bad(format!("\"{key}\" is none of {}", KEYS.join(", "))));
         }
         Ok(Meta {
             holds_operator: match &json["matrix"] {

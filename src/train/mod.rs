@@ -210,10 +210,15 @@ impl Run<'_> {
         if patience > 0 && evaluate_every == 0 {
             return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
         }
-        if (patience > 0 && monitor.needs_validation())
-            || (evaluate_every > 0 && !self.graph.split(Split::Val).is_empty())
-        {
-            self.graph.labelled_split(Split::Val)?;
+        if !self.graph.split(Split::Val).is_empty() {
+            if patience > 0 || evaluate_every > 0 {
+                self.graph.labelled_split(Split::Val)?;
+            }
+        } else if patience > 0 && monitor.needs_validation() {
+            let name = monitor.name();
+            return Err(Error::MissingData(format!(
+                "the val split is empty, and patience = {patience} waits for a better {name}"
+            )));
         }
         if let Some((path, _)) = &self.options.checkpoint {
             file::check_folder_of(path)?;

@@ -118,7 +118,8 @@ static void dense_features_must_be_finite(void) {
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "", plim_graph_set_features(graph, SIZE_MAX / 2, features));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "", plim_graph_set_features(graph, SIZE_MAX / SAMPLE_NODES + 1, features));
   features[7] = NAN;
-  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "row_major[7] = NaN", plim_graph_set_features(graph, SAMPLE_FEATURES, features));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "row_major[7] = NaN is not finite (node 1, feature 2)",
+          plim_graph_set_features(graph, SAMPLE_FEATURES, features));
   features[7] = -INFINITY;
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "row_major[7]", plim_graph_set_features(graph, SAMPLE_FEATURES, features));
   features[7] = 0.0f;

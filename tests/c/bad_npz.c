@@ -319,6 +319,15 @@ static void what_is_no_archive_is_refused(void) {
   check_refused(PLIM_ERROR_BAD_FORMAT, "an empty file");
 }
 
+static void edges_in_a_text_are_sent_to_the_function_that_reads_them(void) {
+  plim_graph *graph = UNTOUCHED(plim_graph);
+  files_write("edges.csv", "0,1\n1,2\n", 8);
+  CHECK_FAILS(PLIM_ERROR_BAD_FORMAT, "edges.csv: neither", plim_graph_load(files_path("edges.csv"), &graph));
+  CHECK(strstr(plim_last_error(), "plim_graph_from_edge_list()") != NULL);
+  CHECK(graph == UNTOUCHED(plim_graph));
+  files_remove("edges.csv");
+}
+
 static void a_file_that_cannot_be_read_or_written_is_an_input_output_error(void) {
   plim_graph *graph = sample_graph(), *out = UNTOUCHED(plim_graph);
   CHECK_FAILS(PLIM_ERROR_IO, "missing.npz", plim_graph_load(files_path("missing.npz"), &out));
@@ -343,6 +352,7 @@ int main(void) {
   RUN(a_file_cut_anywhere_is_refused);
   RUN(a_changed_byte_is_refused_or_harmless);
   RUN(what_is_no_archive_is_refused);
+  RUN(edges_in_a_text_are_sent_to_the_function_that_reads_them);
   RUN(a_file_that_cannot_be_read_or_written_is_an_input_output_error);
   files_remove("graph.npz");
   files_close();

@@ -171,7 +171,7 @@ static void patience_needs_evaluation_and_validation_nodes(void) {
               plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
   CHECK_OK(plim_train_options_set_evaluate_every(s.options, 1));
   CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, NULL, 0));
-  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "val",
+  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "the val split is empty, and patience = 2 waits for a better validation",
               plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
   CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, val, count));
   CHECK_OK(plim_train_options_set_patience(s.options, 0));

@@ -170,7 +170,8 @@ static void a_damaged_store_is_refused_with_the_name_of_its_member(void) {
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"matrix\": \"laplacian\"}", "matrix"},
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"normalization\": 0}", "normalization"},
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"undirected\": \"yes\"}", "undirected"},
-      {"{\"format\": \"plimsoll-store\", \"version\": 1, \"num_features\": -1}", "num_features"}};
+      {"{\"format\": \"plimsoll-store\", \"version\": 1, \"num_features\": -1}", "num_features"},
+      {"{\"format\": \"plimsoll-store\", \"version\": 1, \"normalisation\": \"row\"}", "\"normalisation\" is none of"}};
   static const char newer[] = "{\"format\": \"plimsoll-store\", \"version\": 2}";
   plim_graph *graph = sample_graph(), *loaded = UNTOUCHED(plim_graph);
   bytes file;

@@ -77,8 +77,9 @@ T = TypeVar("T", bound="Handle")
 class Handle:
     """Owns a handle of C's: a `with` block, close() or the garbage collector ends it."""
 
+    __slots__ = ("_handle", "__weakref__")  # so that a misspelt attribute is an error when it is set
     _free: str = ""
-    _handle: Optional[ctypes.c_void_p] = None
+    _handle: Optional[ctypes.c_void_p]
 
     def __init__(self) -> None:
         raise TypeError(f"{type(self).__name__} has constructors with names, see help(plimsoll.{type(self).__name__})")
@@ -101,7 +102,7 @@ class Handle:
 
     def close(self) -> None:
         """Ends the handle; a call that another thread is in keeps what it uses. A second time does nothing."""
-        handle, self._handle = self._handle, None
+        handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
             getattr(_library, self._free)(handle)
 
@@ -124,6 +125,8 @@ class Handle:
 
 class SavedHandle(Handle):
     """A handle that can be written to a file, and so be copied and pickled."""
+
+    __slots__ = ()
 
     @classmethod
     def load(cls: Type[T], path: Any) -> T:

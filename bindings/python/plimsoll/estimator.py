@@ -24,6 +24,7 @@ class Gradient(NamedTuple):
 class Estimator(Handle):
     """Estimates gradients of a model on a graph."""
 
+    __slots__ = ()
     _free = "plim_estimator_free"
 
     @classmethod

@@ -20,6 +20,7 @@ class Graph(SavedHandle):
     `normalization`. Arrays are copied into the library, but for those of a `view_`. A graph pickles and copies, by way of a file in memory.
     """
 
+    __slots__ = ()
     _free = "plim_graph_free"
 
     # Where it comes from ----------------------------------------------------------------------------------------------
@@ -54,9 +55,14 @@ class Graph(SavedHandle):
     def from_networkx(cls: Type[G], graph: Any, weight: Optional[str] = None, **settings: Any) -> G:
         """A graph of NetworkX's; node i is the i-th of `graph.nodes`, and so are rows of features and labels.
 
-        `weight` names the attribute that holds an edge's weight, 1 where it is missing; None for no weights. In a
-        directed graph a node aggregates from its predecessors.
+        `weight` names the attribute that holds an edge's weight, 1 where it is missing; None for no weights. `features`
+        and `labels` may name attributes of the nodes; one without a label has -1. In a directed graph a node aggregates
+        from its predecessors.
         """
+        if isinstance(settings.get("features"), str):
+            settings["features"] = _attribute(graph, settings["features"])
+        if isinstance(settings.get("labels"), str):
+            settings["labels"] = _attribute(graph, settings["labels"], -1)
         place = {node: i for i, node in enumerate(graph.nodes)}
         edges = list(graph.edges(data=weight, default=1.0) if weight is not None else graph.edges())
         sources = np.array([place[edge[0]] for edge in edges], np.int32)
@@ -305,6 +311,14 @@ def _vector(name: str, mask: Any) -> np.ndarray:
     if mask.ndim != 1:
         raise ShapeMismatchError(f"{name} has {mask.ndim} dimensions, not 1")
     return mask
+
+
+def _attribute(graph: Any, name: str, missing: Any = None) -> list:
+    """What each node of a graph of NetworkX's has under a name. Without something for the others, all must have it."""
+    lacking = [node for node, data in graph.nodes(data=True) if name not in data]
+    if lacking and (missing is None or len(lacking) == len(graph)):
+        raise InvalidArgumentError(f"node {lacking[0]!r} has no attribute {name!r}")
+    return [data.get(name, missing) for _, data in graph.nodes(data=True)]
 
 
 def _rows(num_nodes: int, rows: np.ndarray, columns: np.ndarray, values: Optional[np.ndarray]) -> tuple:

@@ -29,6 +29,7 @@ class Model(SavedHandle):
     A model copies (with its threads) and pickles (without them).
     """
 
+    __slots__ = ()
     _free = "plim_model_free"
 
     @classmethod

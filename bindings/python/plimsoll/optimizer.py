@@ -31,6 +31,7 @@ class Optimizer(Handle):
     Both constructors take by keyword what can also be set later: `schedule`, `decay`, `ball` or `box`, `averaging`.
     """
 
+    __slots__ = ()
     _free = "plim_optimizer_free"
 
     @classmethod

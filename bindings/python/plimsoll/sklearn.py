@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import integers
 from ._callbacks import LogLike, ProgressLike
-from .errors import ShapeMismatchError
+from .errors import InvalidArgumentError, ShapeMismatchError
 from .estimator import Estimator
 from .graph import Graph
 from .model import Model
@@ -70,9 +70,15 @@ class GCNClassifier:
         """Learns the classes `y` of the nodes `X`, None for all. Nodes whose class is the number -1 are unlabelled."""
         if self.graph is None:
             raise ValueError("graph is None: a GCNClassifier needs one")
+        if not np.iterable(self.hidden):
+            raise TypeError(f"hidden = {self.hidden!r} is no sequence of widths; ({self.hidden!r},) is one layer")
         nodes, y = self._nodes_and_classes(X, y)
         if len(nodes) == 0:
             raise ValueError("y has no label")
+        if y.dtype.kind == "f" and np.isnan(y).any():
+            raise ValueError("y has NaN; -1 stands for a node without a class")
+        if self.patience and self.monitor != "train_loss" and not self.validation_fraction:
+            raise ValueError(f"patience = {self.patience} needs a validation_fraction, or monitor = 'train_loss'")
         self.classes_, numbers = np.unique(y, return_inverse=True)
         labels = np.full(self.graph.num_nodes, -1, np.int32)
         labels[nodes] = numbers
@@ -142,6 +148,8 @@ class GCNClassifier:
         graph = graph if graph is not None else self.graph
         assert graph is not None
         nodes, y = np.arange(graph.num_nodes, dtype=np.int32) if X is None else integers("X", X), np.asarray(y)
+        for i in np.flatnonzero((nodes < 0) | (nodes >= graph.num_nodes))[:1]:
+            raise InvalidArgumentError(f"X[{i}] = {nodes[i]} is outside [0, {graph.num_nodes})")
         if y.shape != nodes.shape:
             raise ShapeMismatchError(f"y has shape {y.shape}, not {nodes.shape}")
         labelled = y != -1 if y.dtype.kind in "if" else np.ones(len(y), bool)

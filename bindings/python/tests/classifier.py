@@ -49,6 +49,16 @@ def test_minus_one_is_unlabelled():
     raises(ValueError, pl.GCNClassifier(GRAPH).predict, [1], text="not fitted")
 
 
+def test_wrong_parameters_and_nodes_are_named():
+    raises(TypeError, pl.GCNClassifier(GRAPH, hidden=16).fit, None, LABELS, text="(16,) is one layer")
+    raises(ValueError, pl.GCNClassifier(GRAPH, patience=3).fit, None, LABELS, text="validation_fraction")
+    assert pl.GCNClassifier(GRAPH, epochs=2, patience=1, monitor="train_loss").fit(None, LABELS).history_.num_epochs == 2
+    classifier = pl.GCNClassifier(GRAPH, epochs=1)
+    raises(ValueError, classifier.fit, [0, 1], [0.0, np.nan], text="NaN")
+    for node in (-1, GRAPH.num_nodes):
+        raises(pl.InvalidArgumentError, classifier.fit, [0, node], [0, 1], text=f"X[1] = {node} is outside [0, 1200)")
+
+
 def test_parameters_are_those_of_the_constructor():
     classifier = pl.GCNClassifier(GRAPH, hidden=(8,), epochs=3)
     assert classifier.get_params()["hidden"] == (8,) and classifier.get_params()["graph"] is GRAPH

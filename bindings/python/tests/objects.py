@@ -69,6 +69,26 @@ def test_networkx_graphs_keep_direction_weights_and_order():
     check.same(a, nx.to_numpy_array(directed).T, "a row lists predecessors")
 
 
+def test_networkx_attributes_are_features_and_labels():
+    import networkx as nx
+    graph = nx.Graph([("c", "a"), ("a", "b")])
+    for i, node in enumerate(graph):
+        graph.nodes[node]["x"] = [i, 1.0]
+    graph.nodes["a"]["y"] = 1
+    made = pl.Graph.from_networkx(graph, features="x", labels="y")
+    check.same(made.features, np.array([[0, 1], [1, 1], [2, 1]], np.float32), "in the order of the nodes")
+    check.same(made.labels, np.array([-1, 1, -1], np.int32), "-1 where there is none")
+    raises(pl.InvalidArgumentError, pl.Graph.from_networkx, graph, features="y", text="node 'c' has no attribute 'y'")
+    raises(pl.InvalidArgumentError, pl.Graph.from_networkx, graph, labels="z", text="node 'c' has no attribute 'z'")
+
+
+def test_a_misspelt_attribute_cannot_be_set():
+    with small() as graph:
+        for thing in (graph, pl.Model.gcn([2, 2]), pl.Estimator.full(), pl.Optimizer.sgd(1.0)):
+            raises(AttributeError, setattr, thing, "trian", [0], text="trian")
+        graph.train = [1]
+
+
 def test_arrays_of_the_right_type_are_handed_over_as_they_are():
     from plimsoll._arrays import floats, integers
     for array, converted in ((np.arange(4, dtype=np.int32), integers), (np.ones(4, np.float32), floats)):
