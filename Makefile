@@ -311,6 +311,7 @@ theory: $(THEORY)
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --all-targets -- -D warnings
+	$(CARGO) clippy --release --features capi -- -D warnings
 
 header:
 	PLIM_BLESS=1 $(CARGO) test --release --test header
