@@ -19,6 +19,7 @@ mod plan;
 mod progress;
 mod ptr;
 #[cfg(any(feature = "capi", test))]
+#[cfg_attr(not(feature = "capi"), allow(dead_code))]
 mod reserve;
 mod status;
 mod tail;
