@@ -453,8 +453,6 @@ typedef int32_t (*plim_progress_fn)(void *user_data, const plim_progress *progre
  */
 typedef void (*plim_log_fn)(void *user_data, int32_t level, const char *message);
 
-typedef void (*Handler)(void);
-
 /**
  * Success.
  */
@@ -2186,8 +2184,6 @@ plim_status plim_plan_describe(const plim_plan *plan, char *dst, size_t capacity
  * @param plan  the plan; NULL and handles that are not live are ignored.
  */
 void plim_plan_free(plim_plan *plan);
-
-extern int pthread_atfork(Handler prepare, Handler parent, Handler child);
 
 #ifdef __cplusplus
 }  // extern "C"

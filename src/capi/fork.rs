@@ -3,7 +3,6 @@
 use super::handle::{self, Table};
 use crate::fork;
 use std::cell::UnsafeCell;
-use std::ffi::c_int;
 use std::sync::{Once, RwLockWriteGuard};
 
 /// All locks, held by the thread that forks.
@@ -18,12 +17,6 @@ struct During(UnsafeCell<Option<All>>);
 unsafe impl Sync for During {}
 
 static DURING: During = During(UnsafeCell::new(None));
-
-type Handler = Option<unsafe extern "C" fn()>;
-
-unsafe extern "C" {
-    fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
-}
 
 unsafe extern "C" fn before() {
     let all = All { _table: handle::lock_table(), _others: fork::wait() };
@@ -41,6 +34,6 @@ pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the library stays loaded once loaded, and so do the functions.
-        unsafe { pthread_atfork(Some(before), Some(after), Some(after)) };
+        unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
     });
 }
