@@ -7,6 +7,7 @@
 #                 LIBDIR, INCLUDEDIR and DESTDIR as everywhere; docs/install.md has more
 # make uninstall  takes the same away; it wants the same variables
 # make torture    the long forms of what test-torture runs briefly; docs/reliability.md has the list. PART=… for one
+# make coverage   the share of lines that the tests run, file by file
 # make lint       formatting and clippy
 # make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
@@ -61,9 +62,9 @@ ifdef CFLAGS
 export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecstack
 endif
 
-.PHONY: build demo install uninstall test test-rust test-header test-c test-cpp test-isa test-examples \
+.PHONY: build demo install uninstall test test-rust test-header test-dependencies test-c test-cpp test-isa test-examples \
         test-install test-python test-wheel test-node test-java test-docs test-paper test-torture test-valgrind torture torture-library wheel wheel-venv docs bench \
-        bench-instructions theory paper lint header clean
+        bench-instructions theory paper coverage lint header clean
 .NOTPARALLEL:
 
 build:
@@ -95,7 +96,7 @@ uninstall:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-c test-cpp test-isa test-examples test-install test-python test-wheel test-node \
+test: test-rust test-header test-dependencies test-c test-cpp test-isa test-examples test-install test-python test-wheel test-node \
       test-java test-docs test-paper test-torture test-valgrind
 	@echo "make test: all passed"
 
@@ -307,6 +308,14 @@ bench-instructions:
 THEORY := $(addprefix $(BUILT)/examples/c/,bounds_hold three_estimators adaptive plimsoll_line)
 theory: $(THEORY)
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) docs/theory.py
+
+# The crates that the library is built from, and their licences, are those of docs/dependencies.md.
+test-dependencies:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/dependencies.py
+
+# Which lines of src/ the tests run; with LLVM's tools.
+coverage:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/coverage.py $(TARGET)/coverage
 
 lint:
 	$(CARGO) fmt --check
