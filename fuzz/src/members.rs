@@ -204,9 +204,8 @@ fn change(members: &mut Vec<Member>, names: &[&str], most: usize, random: &mut R
 
 /// For arrays: magic and version, the header's length, a Python literal, data.
 fn npy(bytes: Vec<u8>, most: usize, random: &mut Random, core: Core<'_>) -> Vec<u8> {
-    const TYPES: [&str; 16] = [
-        "<i4", "<i8", "<f4", "<f8", "|u1", "|i1", "<u2", "<i2", "<u4", "<u8", ">i4", ">i8", ">f4", "|b1", "<c8", "|O",
-    ];
+    const TYPES: [&str; 16] =
+        ["<i4", "<i8", "<f4", "<f8", "|u1", "|i1", "<u2", "<i2", "<u4", "<u8", ">i4", ">i8", ">f4", "|b1", "<c8", "|O"];
     const WORDS: [i64; 12] = [0, 1, 2, 3, 4, -1, -2, i32::MAX as i64, i32::MIN as i64, 1 << 32, i64::MAX, i64::MIN];
     let length = u16_at(&bytes, 8).map_or(0, usize::from);
     let Some(header) = bytes.get(10..10 + length).filter(|_| random.below(8) != 0) else {

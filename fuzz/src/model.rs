@@ -82,9 +82,8 @@ fn predict(model: *const plim_model) {
         let set = call("plim_graph_set_features", || plim_graph_set_features(graph, first, features.as_ptr()));
         assert_eq!(set, PLIM_OK);
         let mut rows = vec![0f32; 3 * last];
-        let status = call("plim_model_predict", || {
-            plim_model_predict(model, graph, null(), 0, rows.as_mut_ptr(), rows.len())
-        });
+        let status =
+            call("plim_model_predict", || plim_model_predict(model, graph, null(), 0, rows.as_mut_ptr(), rows.len()));
         assert!([PLIM_OK, PLIM_ERROR_DIVERGED].contains(&status), "{:?}", message());
         plim_graph_free(graph);
     }

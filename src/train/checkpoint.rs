@@ -16,6 +16,8 @@ use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"PLIMCKP2";
 const KEY: &str = "plimsoll.checkpoint";
+/// Updates and gradients beyond this are no count: a double would not tell them apart.
+const MOST: u64 = 1 << 53;
 
 impl Run<'_, '_> {
     /// Writes where the run is, after an epoch.
@@ -80,11 +82,18 @@ impl Run<'_, '_> {
         let len = self.model.parameters().len();
         let parameters = floats(tensors, "parameters", &[len])?.unwrap_or_default();
         let best = floats(tensors, "best", &[len])?;
+        if best.iter().flatten().any(|w| !w.is_finite()) {
+            return Err(Error::BadFormat("best is not finite".to_string()));
+        }
         let first = floats(tensors, "first_moments", &[0, len])?.unwrap_or_default();
         let second = floats(tensors, "second_moments", &[first.len()])?.unwrap_or_default();
         let average = doubles(tensors, "average")?;
         let records = doubles(tensors, "history")?;
-        let count = |name: &str| about[name].as_u64().ok_or_else(|| Error::BadFormat(format!("there is no {name}")));
+        let count = |name: &str| match about[name].as_u64() {
+            Some(count) if count <= MOST => Ok(count),
+            Some(count) => Err(Error::BadFormat(format!("{name} is {count}, more than a run can reach"))),
+            None => Err(Error::BadFormat(format!("there is no {name}"))),
+        };
         if !(average.is_empty() || average.len() == len) || !records.len().is_multiple_of(Record::LEN) {
             return Err(Error::BadFormat("average or history has a wrong length".to_string()));
         }

@@ -56,7 +56,12 @@ fn replay(target: &Target, corpus: &Path, runs: u64) {
         last.run(target, input);
     }
     last.input.clear();
-    println!("fuzz/{}: {} inputs and {runs} changes in {:.1} s", target.name, files.len(), begin.elapsed().as_secs_f64());
+    println!(
+        "fuzz/{}: {} inputs and {runs} changes in {:.1} s",
+        target.name,
+        files.len(),
+        begin.elapsed().as_secs_f64()
+    );
 }
 
 /// The input at work, written to a file should it panic.
