@@ -316,7 +316,7 @@ impl<T: Real> State<T> {
         if parts.averaged > parts.k || !parts.average.iter().all(|x| x.is_finite()) {
             return Err(Error::BadFormat("the average is not one of iterates".to_string()));
         }
-        if !parts.first.iter().zip(parts.second).all(can_be) {
+        if parts.first.len() != parts.second.len() || !parts.first.iter().zip(parts.second).all(can_be) {
             return Err(Error::BadFormat("the moments are not those of gradients".to_string()));
         }
         Ok(State {

@@ -271,6 +271,7 @@ mod tests {
             with_first(squares, -1.0),
             with_first(squares, f32::NAN),
             with_first(best, f32::NAN),
+            forged(&file, br#""second_moments""#, br#""other_moments!!""#),
         ];
         std::fs::write(&path, forged(&file, br#"\"updates\":1"#, br#"\"updates\":2"#)).unwrap();
         trained(&resuming).1.unwrap();
