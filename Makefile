@@ -371,8 +371,7 @@ torture-tsan:
 tsan-here:
 	$(call sanitized,tsan,thread,-Zbuild-std)
 	$(call must-find,tsan,thread,race,data race)
-	$(call run-sanitized,tsan,thread,PLIM_VALGRIND=1,$(filter-out $(TIMED),$(THREADED)))
-	$(call run-sanitized,tsan,thread,,$(TIMED))
+	$(call run-sanitized,tsan,thread,TSAN_OPTIONS=die_after_fork=0,$(THREADED))
 	$(UNSTABLE) RUSTFLAGS='-Zsanitizer=thread' $(CARGO) test --release --lib -Zbuild-std --target $(HOST) \
 	  --target-dir $(TARGET)/tsan -- kernel:: capi::
 
@@ -384,7 +383,7 @@ torture-miri:
 
 miri-here:
 	PLIM_ISA=portable MIRIFLAGS='-Zmiri-disable-isolation' $(MIRI) test --lib --target-dir $(TARGET)/miri -- \
-	  kernel::array kernel::buffer kernel::parts kernel::pool kernel::threads capi:: --skip mapped --skip too_short
+	  kernel::array kernel::pool kernel::threads capi:: --skip mapped --skip too_short
 
 BENCH ?= all
 bench:
@@ -399,6 +398,7 @@ theory: $(THEORY)
 
 lint:
 	$(CARGO) fmt --check
+	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --release --all-targets -- -D warnings
 
 header:

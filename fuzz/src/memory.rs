@@ -47,7 +47,7 @@ pub struct Folder {
 impl Folder {
     pub fn new(name: &str) -> Self {
         let base = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-        let path = base.join(format!("plimsoll-fuzz-{name}-{}", std::process::id()));
+        let path = base.join(format!("fuzz-of-plimsoll-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         Folder { path }
