@@ -277,13 +277,12 @@ test-valgrind:
 	@printf '\n*** NOT CHECKED: valgrind is not installed, memory errors and leaks go unseen ***\n\n' >&2
 endif
 
-# What is fuzzed, without the fuzzer and without a sanitizer: the corpus, and so many changes of it for each target. The
-# crates are those of `make build`. It runs on Linux, whose memory files it reads.
-TEST_FUZZ_RUNS ?= 10000
+# What is fuzzed, without the fuzzer and without a sanitizer: the corpus, and so many changes of it for each target. A few
+# of them run in test-rust too. The harness needs Linux, whose memory files it reads.
+TEST_FUZZ_RUNS ?= 20000
 ifeq ($(shell uname -s),Linux)
 test-fuzz:
-	$(CARGO) build --release --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --no-default-features --bin replay
-	$(RELEASE)/replay fuzz/corpus $(TEST_FUZZ_RUNS)
+	PLIM_FUZZ_RUNS=$(TEST_FUZZ_RUNS) $(CARGO) test --release --test fuzz -- --nocapture
 else
 test-fuzz:
 	@printf '\n*** NOT FUZZED: the harness needs Linux ***\n\n' >&2

@@ -1,6 +1,6 @@
 //! Inputs made of named arrays: archives (.npz), and stores, whose files stand one behind the other.
 
-use crate::mutate::{Core, Random, number, raw};
+use super::mutate::{Core, Random, number, raw};
 
 /// The files of a store; a number stands for each in an input.
 pub const NAMES: [&str; 14] = [

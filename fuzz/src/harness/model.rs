@@ -1,9 +1,9 @@
 //! Models from safetensors.
 
-use crate::allocator::peak_of;
-use crate::input::hash;
-use crate::memory::{Folder, MemoryFile};
-use crate::promise::{call, message};
+use super::allocator::peak_of;
+use super::input::hash;
+use super::memory::{Folder, MemoryFile};
+use super::promise::{call, message};
 use plimsoll::capi::*;
 use std::ptr::{null, null_mut};
 

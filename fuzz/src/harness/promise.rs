@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-const HEADER: &str = include_str!("../../include/plimsoll.h");
+const HEADER: &str = include_str!("../../../include/plimsoll.h");
 
 /// A bit for each status.
 fn bit(status: plim_status) -> u32 {

@@ -1,9 +1,9 @@
 //! Checkpoints, resumed by a run that they may fit. An input's first byte chooses the run; the rest is the file.
 
-use crate::allocator::peak_of;
-use crate::memory::{Folder, MemoryFile};
-use crate::mutate::{self, Core, Random};
-use crate::promise::{call, message};
+use super::allocator::peak_of;
+use super::memory::{Folder, MemoryFile};
+use super::mutate::{self, Core, Random};
+use super::promise::{call, message};
 use plimsoll::capi::*;
 use std::ptr::{null, null_mut};
 

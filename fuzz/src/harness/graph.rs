@@ -1,10 +1,10 @@
 //! Graphs from files: archives, stores, texts.
 
-use crate::allocator::peak_of;
-use crate::input::hash;
-use crate::members::{NAMES, parse_store, unpacked_bytes};
-use crate::memory::{Folder, MemoryFile, NamedFiles};
-use crate::promise::{call, message};
+use super::allocator::peak_of;
+use super::input::hash;
+use super::members::{NAMES, parse_store, unpacked_bytes};
+use super::memory::{Folder, MemoryFile, NamedFiles};
+use super::promise::{call, message};
 use plimsoll::capi::*;
 use std::cell::RefCell;
 use std::ffi::CStr;

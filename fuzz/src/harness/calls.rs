@@ -4,9 +4,9 @@
 //! that AddressSanitizer sees every step beyond; some are NULL, misaligned or too short where that is an error and not a
 //! broken promise of the caller's.
 
-use crate::input::Input;
-use crate::memory::Folder;
-use crate::promise::{call, message};
+use super::input::Input;
+use super::memory::Folder;
+use super::promise::{call, message};
 use plimsoll::capi::*;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_void};

@@ -1,8 +1,8 @@
 //! Valid inputs to begin with, made by the library.
 
-use crate::members::{Member, NAMES, write_store, write_zip};
-use crate::memory::Folder;
-use crate::{checkpoint, promise};
+use super::members::{Member, NAMES, write_store, write_zip};
+use super::memory::Folder;
+use super::{checkpoint, promise};
 use plimsoll::capi::*;
 use std::ffi::CString;
 use std::fs;
@@ -15,7 +15,7 @@ fn ok(status: plim_status) {
 
 /// Writes the seeds of each target into a folder of its name.
 pub fn write(corpus: &Path) -> std::io::Result<()> {
-    for target in &crate::TARGETS {
+    for target in &super::TARGETS {
         let folder = corpus.join(target.name);
         fs::create_dir_all(&folder)?;
         for (i, seed) in of(target.name).iter().enumerate() {
@@ -46,7 +46,7 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
             "%%MatrixMarket matrix coordinate pattern general\n5 5 0\n",
             "%%MatrixMarket MATRIX Coordinate double General\n2 2 2\n1 2 1\n1 2 1\n",
         ]),
-        "calls" => crate::calls::seeds(),
+        "calls" => super::calls::seeds(),
         _ => Vec::new(),
     }
 }

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file without a folder; the library opens it under `/proc/self/fd`.
 pub struct MemoryFile {
@@ -47,7 +48,9 @@ pub struct Folder {
 impl Folder {
     pub fn new(name: &str) -> Self {
         let base = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-        let path = base.join(format!("fuzz-of-plimsoll-{name}-{}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = base.join(format!("fuzz-of-plimsoll-{name}-{}-{count}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         Folder { path }
