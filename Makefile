@@ -7,6 +7,10 @@
 #                 LIBDIR, INCLUDEDIR and DESTDIR as everywhere; docs/install.md has more
 # make uninstall  takes the same away; it wants the same variables
 # make torture    the long forms of what test-torture runs briefly; docs/reliability.md has the list. PART=… for one
+# make fuzz       fuzzes the readers of files and sequences of calls under AddressSanitizer, FUZZ_RUNS runs of each target;
+#                 FUZZ="npz calls" for some of them. docs/reliability-fuzz.md has more
+# make torture-asan, make torture-tsan, make torture-miri
+#                 the tests under AddressSanitizer, ThreadSanitizer and Miri, with the library instrumented too
 # make coverage   the share of lines that the tests run, file by file
 # make lint       formatting and clippy
 # make bench      measures beside SciPy, Numba, PyTorch, PyG and MKL, and writes docs/benchmarks/; an hour or two
@@ -63,8 +67,9 @@ export CFLAGS := $(filter-out -Wa$(comma)--noexecstack,$(CFLAGS)) -Wa,--noexecst
 endif
 
 .PHONY: build demo install uninstall test test-rust test-header test-dependencies test-c test-cpp test-isa test-examples \
-        test-install test-python test-wheel test-node test-java test-docs test-paper test-torture test-valgrind torture torture-library wheel wheel-venv docs bench \
-        bench-instructions theory paper coverage lint header clean
+        test-install test-python test-wheel test-node test-java test-docs test-paper test-torture test-fuzz test-valgrind \
+        torture torture-library fuzz fuzz-here torture-asan asan-here torture-tsan tsan-here torture-miri miri-here wheel \
+        wheel-venv docs bench bench-instructions theory paper coverage lint header clean
 .NOTPARALLEL:
 
 build:
@@ -96,8 +101,8 @@ uninstall:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-dependencies test-c test-cpp test-isa test-examples test-install test-python test-wheel test-node \
-      test-java test-docs test-paper test-torture test-valgrind
+test: test-rust test-header test-dependencies test-c test-cpp test-isa test-examples test-install test-python test-wheel \
+      test-node test-java test-docs test-paper test-torture test-fuzz test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -298,6 +303,113 @@ test-valgrind:
 	@printf '\n*** NOT CHECKED: valgrind is not installed, memory errors and leaks go unseen ***\n\n' >&2
 endif
 
+# What is fuzzed, without the fuzzer and without a sanitizer: the corpus, and so many changes of it for each target. A few
+# of them run in test-rust too. The harness needs Linux, whose memory files it reads.
+TEST_FUZZ_RUNS ?= 20000
+ifeq ($(shell uname -s),Linux)
+test-fuzz:
+	PLIM_FUZZ_RUNS=$(TEST_FUZZ_RUNS) $(CARGO) test --release --test fuzz -- --nocapture
+else
+test-fuzz:
+	@printf '\n*** NOT FUZZED: the harness needs Linux ***\n\n' >&2
+endif
+
+# Sanitizers are flags that stable compilers take only when told so; their runtimes come with them.
+HOST      = $(shell $(RUSTC) -vV | sed -n 's/^host: //p')
+UNSTABLE := RUSTC_BOOTSTRAP=1
+runtime   = $(wildcard $(shell $(RUSTC) --print target-libdir)/librustc*_rt.$(1).a)
+skipped   = @printf '\n*** NOT CHECKED: $(1) ***\n\n' >&2
+
+# libFuzzer, counting branches and comparisons. What it finds worth keeping stays in target/fuzz/corpus.
+FUZZ      ?= npz store safetensors checkpoint edge_list matrix_market calls
+FUZZ_RUNS ?= 10000000
+FUZZ_DIR  := $(TARGET)/fuzz
+COVERAGE  := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table \
+             trace-compares)
+fuzz:
+	$(if $(call runtime,asan),@$(MAKE) fuzz-here,$(call skipped,this compiler has no runtime of AddressSanitizer))
+
+fuzz-here:
+	$(UNSTABLE) RUSTC_WRAPPER=$(abspath fuzz/rustc.sh) \
+	  RUSTFLAGS='--cfg fuzzing -Cdebug-assertions -Zsanitizer=address $(COVERAGE)' $(CARGO) build --release \
+	  --manifest-path fuzz/Cargo.toml --target-dir $(FUZZ_DIR) --target $(HOST)
+	@for target in $(FUZZ); do \
+	  mkdir -p $(FUZZ_DIR)/corpus/$$target; dictionary=fuzz/dict/$$target.dict; test -f $$dictionary || dictionary=; \
+	  echo "fuzz/$$target: $(FUZZ_RUNS) runs, told in $(FUZZ_DIR)/$$target.log"; \
+	  $(FUZZ_DIR)/$(HOST)/release/$$target $(FUZZ_DIR)/corpus/$$target fuzz/corpus/$$target -runs=$(FUZZ_RUNS) \
+	    -max_len=4096 -timeout=5 -rss_limit_mb=2048 -entropic=0 -print_final_stats=1 $${dictionary:+-dict=$$dictionary} \
+	    -artifact_prefix=$(FUZZ_DIR)/$$target- > $(FUZZ_DIR)/$$target.log 2>&1 || \
+	    { tail -n 40 $(FUZZ_DIR)/$$target.log; echo "FAILED: fuzz/$$target" >&2; exit 1; }; \
+	  grep -a '^stat::number_of_executed' $(FUZZ_DIR)/$$target.log; \
+	done
+
+# $(call sanitized,asan,address,flags of cargo): the static library with a sanitizer in it. Programs are linked with the
+# runtime of the Rust compiler, which fits what it instruments; what the C compiler instruments fits it too.
+sanitized = $(UNSTABLE) RUSTFLAGS='-Zsanitizer=$(2)' $(CARGO) rustc --release --lib --crate-type staticlib $(3) \
+	  --target $(HOST) --target-dir $(TARGET)/$(1)
+SANITIZED_FLAGS := -g -O1 -fno-omit-frame-pointer
+# $(call link-sanitized,asan): what stands at the end of the compiler's line.
+link-sanitized = $(TARGET)/$(1)/$(HOST)/release/libplimsoll.a \
+	  -Wl,--whole-archive $(call runtime,$(1)) -Wl,--no-whole-archive -Wl,--export-dynamic -lpthread -lrt -ldl -lm -lgcc_s
+# $(call make-sanitized,asan,address): compiles the file $$program into $$out.
+make-sanitized = out=$(TARGET)/$(1)/$$(echo $$program | tr / -); case $$program in \
+	  *.c) $(CC) -std=c99 $(SANITIZED_FLAGS) -Iinclude -fsanitize=$(2) -c $$program -o $$out.o && \
+	    $(CC) $$out.o -o $$out $(call link-sanitized,$(1)) ;; \
+	  *) $(CXX) -std=c++17 $(SANITIZED_FLAGS) $(CPP_DIRS) -fsanitize=$(2) -c $$program -o $$out.o && \
+	    $(CXX) $$out.o -o $$out $(call link-sanitized,$(1)) ;; esac || exit 1
+# $(call run-sanitized,asan,address,environment,programs): compiles and runs all, then fails if one did. A program has some
+# 30 MB, and goes once it has passed.
+run-sanitized = @mkdir -p $(TARGET)/$(1)/run && failed= TMPDIR=$(TARGET)/$(1)/run && export TMPDIR; for program in $(4); do \
+	  echo "$(1): $(3) $$program"; $(call make-sanitized,$(1),$(2)); \
+	  if (cd $(TARGET)/$(1)/run && env $(3) $$out > ../output.txt 2>&1); then rm -f $$out $$out.o; \
+	  else tail -n 60 $(TARGET)/$(1)/output.txt; echo "FAILED: $$program" >&2; failed=1; fi; \
+	done; test -z "$$failed"
+# $(call must-find,asan,address,argument,words of the report): tests/sanitizer/wrong.c is wrong, and must not get away with it.
+must-find = @mkdir -p $(TARGET)/$(1)/run; program=tests/sanitizer/wrong.c; $(call make-sanitized,$(1),$(2)); \
+	if $$out $(3) > $$out.txt 2>&1 || ! grep -q '$(4)' $$out.txt; then \
+	  tail -n 20 $$out.txt; echo "FAILED: $(4) was not found" >&2; exit 1; fi; echo "$(1): finds what is wrong: $(4)"
+
+ALL_PROGRAMS := $(wildcard tests/c/*.c tests/cpp/*.cpp)
+ALL_EXAMPLES := $(wildcard examples/c/*.c examples/cpp/*.cpp)
+# PLIM_VALGRIND makes programs shorter; this one must take its time.
+TIMED := tests/c/progress.c
+# An allocation that cannot be is to fail, as it does elsewhere.
+ASAN  := ASAN_OPTIONS=allocator_may_return_null=1
+torture-asan:
+	$(if $(call runtime,asan),@$(MAKE) asan-here,$(call skipped,this compiler has no runtime of AddressSanitizer))
+
+asan-here:
+	$(call sanitized,asan,address)
+	$(call must-find,asan,address,overflow,heap-buffer-overflow)
+	$(call must-find,asan,address,leak,detected memory leaks)
+	$(call run-sanitized,asan,address,$(ASAN) PLIM_VALGRIND=1,$(filter-out $(TIMED),$(ALL_PROGRAMS) $(ALL_EXAMPLES)))
+	$(call run-sanitized,asan,address,$(ASAN),$(TIMED))
+
+# The standard library is instrumented as well, from its source (rustup component add rust-src): its locks and channels
+# would be unknown otherwise, and every use of one a report.
+THREADED := $(addprefix tests/,c/threads.c c/progress.c c/errors.c c/bad_handles.c c/view.c cpp/callbacks.cpp cpp/error.cpp)
+RUST_SRC  = $(wildcard $(shell $(RUSTC) --print sysroot)/lib/rustlib/src/rust/library/std/Cargo.toml)
+torture-tsan:
+	$(if $(and $(call runtime,tsan),$(RUST_SRC)),@$(MAKE) tsan-here,$(call skipped,ThreadSanitizer needs its runtime and the \
+	  source of the standard library (rustup component add rust-src)))
+
+tsan-here:
+	$(call sanitized,tsan,thread,-Zbuild-std)
+	$(call must-find,tsan,thread,race,data race)
+	$(call run-sanitized,tsan,thread,TSAN_OPTIONS=die_after_fork=0,$(THREADED))
+	$(UNSTABLE) RUSTFLAGS='-Zsanitizer=thread' $(CARGO) test --release --lib -Zbuild-std --target $(HOST) \
+	  --target-dir $(TARGET)/tsan -- kernel:: capi::
+
+# Miri runs the unit tests of the modules that hold the unsafe code, but for those that map files.
+MIRI := $(CARGO) +nightly miri
+torture-miri:
+	$(if $(shell $(MIRI) --version 2> /dev/null),@$(MAKE) miri-here,$(call skipped,Miri is missing: rustup component add miri \
+	  rust-src --toolchain nightly))
+
+miri-here:
+	PLIM_ISA=portable MIRIFLAGS='-Zmiri-disable-isolation' $(MIRI) test --lib --target-dir $(TARGET)/miri -- \
+	  kernel::array kernel::pool kernel::threads capi:: --skip mapped --skip too_short
+
 BENCH ?= all
 bench:
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/compare.py $(BENCH)
@@ -319,6 +431,7 @@ coverage:
 
 lint:
 	$(CARGO) fmt --check
+	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --release --all-targets -- -D warnings
 	$(CARGO) clippy --release --features capi -- -D warnings
 

@@ -60,7 +60,8 @@ pub fn real(number: Number) -> Result<f32> {
 }
 
 /// The bytes of an array's header, if they can be one. It says its own length, up to 4 GiB, and is a Python literal, whose
-/// nesting the parser below pays for dearly; a real one is as long as NumPy allows at most, and nests twice.
+/// nesting the parser below pays for dearly, and whose shape it multiplies unchecked; a real one is as long as NumPy allows
+/// at most, nests twice, and has plain numbers.
 pub fn header(entry: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
     const LONGEST: usize = 10_000;
     const DEEPEST: usize = 8;
@@ -84,7 +85,13 @@ pub fn header(entry: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
         }
         deepest = deepest.max(depth);
     }
-    Ok((deepest <= DEEPEST).then_some(bytes))
+    let text = &bytes[begin.min(bytes.len())..];
+    let words = text
+        .split(|b| !(b.is_ascii_alphanumeric() || *b == b'_'))
+        .filter(|w| w.first().is_some_and(u8::is_ascii_digit));
+    let mut numbers = words.map(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
+    let product = numbers.try_fold(1u64, |product, number| product.checked_mul(number?.max(1)));
+    Ok((deepest <= DEEPEST && product.is_some()).then_some(bytes))
 }
 
 /// A number of whatever type NumPy stored.
@@ -205,4 +212,25 @@ pub fn check_csr(names: [&str; 3], n: usize, indptr: &[i64], indices: usize, val
     let entries = check_indptr(indptr, names[0])?;
     expect_len(names[1], indices, entries)?;
     expect_len(names[2], values.unwrap_or(entries), entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header_with(shape: &str) -> Option<Vec<u8>> {
+        let text = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({shape}), }}\n");
+        let bytes = [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+        header(&mut &bytes[..]).unwrap()
+    }
+
+    #[test]
+    fn a_header_whose_shape_no_machine_can_count_is_none() {
+        for shape in ["", "3,", "3, 2", "0, 7", "4611686018427387903,"] {
+            assert!(header_with(shape).is_some(), "{shape}");
+        }
+        for shape in ["9223372036854775808, 2", "18446744073709551616,", "0xffffffffffffffff, 2", "1_0, 2", "1e3, 2"] {
+            assert!(header_with(shape).is_none(), "{shape}");
+        }
+    }
 }

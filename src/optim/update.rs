@@ -306,8 +306,19 @@ impl<T: Real> State<T> {
         Parts { k: *k, averaged: *averaged, first, second, average }
     }
 
-    /// A state from a checkpoint, for `len` parameters.
+    /// A state from a checkpoint, for `len` parameters, or `BadFormat` for one that no updates lead to.
     pub fn from_parts(parts: &Parts<'_, T>, len: usize) -> Result<Self> {
+        // [`ADAM_BOUND`] rests on it; ε is for moments so small that their squares are 0.
+        let can_be = |(m, v): (&T, &T)| {
+            let (m, v) = (m.real(), v.real());
+            v >= 0.0 && v.is_finite() && m.abs() <= 8.0 * (v.sqrt() + EPSILON)
+        };
+        if parts.averaged > parts.k || !parts.average.iter().all(|x| x.is_finite()) {
+            return Err(Error::BadFormat("the average is not one of iterates".to_string()));
+        }
+        if parts.first.len() != parts.second.len() || !parts.first.iter().zip(parts.second).all(can_be) {
+            return Err(Error::BadFormat("the moments are not those of gradients".to_string()));
+        }
         Ok(State {
             k: parts.k,
             averaged: parts.averaged,

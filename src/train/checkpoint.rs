@@ -16,6 +16,8 @@ use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"PLIMCKP3";
 const KEY: &str = "plimsoll.checkpoint";
+/// Updates and gradients beyond this are no count: a double would not tell them apart.
+const MOST: u64 = 1 << 53;
 
 impl Run<'_> {
     /// Writes where the run is, after an epoch.
@@ -80,11 +82,18 @@ impl Run<'_> {
         let len = self.model.parameters().len();
         let parameters = floats(tensors, "parameters", &[len])?.unwrap_or_default();
         let best = floats(tensors, "best", &[len])?;
+        if best.iter().flatten().any(|w| !w.is_finite()) {
+            return Err(Error::BadFormat("best is not finite".to_string()));
+        }
         let first = floats(tensors, "first_moments", &[0, len])?.unwrap_or_default();
         let second = floats(tensors, "second_moments", &[first.len()])?.unwrap_or_default();
         let average = doubles(tensors, "average")?;
         let records = doubles(tensors, "history")?;
-        let count = |name: &str| about[name].as_u64().ok_or_else(|| Error::BadFormat(format!("there is no {name}")));
+        let count = |name: &str| match about[name].as_u64() {
+            Some(count) if count <= MOST => Ok(count),
+            Some(count) => Err(Error::BadFormat(format!("{name} is {count}, more than a run can reach"))),
+            None => Err(Error::BadFormat(format!("there is no {name}"))),
+        };
         if !(average.is_empty() || average.len() == len) || !records.len().is_multiple_of(Record::LEN) {
             return Err(Error::BadFormat("average or history has a wrong length".to_string()));
         }
@@ -191,4 +200,91 @@ fn bytes_of<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; 
     let mut bytes = try_with_capacity(N * values.len())?;
     values.iter().for_each(|&value| bytes.extend_from_slice(&to_bytes(value)));
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimator::Estimator;
+    use crate::graph::{Graph, Split};
+    use crate::model::Model;
+    use crate::optim::Optimizer;
+
+    /// Trains for so many epochs; gives the parameters and how it ended.
+    fn trained(options: &Options) -> (Vec<f32>, Result<()>) {
+        let mut graph = Graph::from_edges(3, &[0, 1], &[1, 2], None).unwrap();
+        graph.set_features(1, &[1.0, 2.0, 3.0]).unwrap();
+        graph.set_labels(&[0, 1, 1]).unwrap();
+        graph.set_split(Split::Train, &[0, 1]).unwrap();
+        graph.set_split(Split::Val, &[2]).unwrap();
+        let mut model = Model::gcn(&[1, 2], 1).unwrap();
+        let mut optimizer = Optimizer::adam(0.1).unwrap();
+        optimizer.set_averaging(true);
+        let (_, result) = super::super::train(
+            &mut model,
+            &graph,
+            &mut Estimator::unbiased(),
+            &mut optimizer,
+            options,
+            &mut |_, _| Ok(()),
+        );
+        (model.parameters().to_vec(), result)
+    }
+
+    /// A file of the same length and with a right checksum, in which `to` stands for the first `from`.
+    fn forged(file: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+        let at = file.windows(from.len()).position(|w| w == from).expect("it stands in the file");
+        let mut payload = file[16..file.len() - 4].to_vec();
+        payload.splice(at - 16..at - 16 + from.len(), to.iter().copied());
+        // JSON of another length is made up for by the blanks that end it.
+        let mut length = u64::from_le_bytes(*payload.first_chunk().unwrap()) as usize;
+        length = length + to.len() - from.len();
+        payload.splice(8 + length..8 + length, std::iter::repeat_n(b' ', length.next_multiple_of(8) - length));
+        payload[..8].copy_from_slice(&(length.next_multiple_of(8) as u64).to_le_bytes());
+        let mut forged = [&MAGIC[..], &(payload.len() as u64).to_le_bytes(), &payload].concat();
+        forged.extend(crc32fast::hash(&forged).to_le_bytes());
+        forged
+    }
+
+    #[test]
+    fn a_checkpoint_that_no_run_can_have_written_is_refused_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.checkpoint");
+        let start = trained(&Options { epochs: 0, ..Options::default() }).0;
+        let writing = Options { epochs: 1, checkpoint: Some((path.clone(), 1)), ..Options::default() };
+        trained(&writing).1.unwrap();
+        let file = std::fs::read(&path).unwrap();
+        let resuming = Options { epochs: 3, resume: Some(path.clone()), ..Options::default() };
+        let tensor = |name: &str| {
+            let payload = payload_of(&file).unwrap();
+            SafeTensors::deserialize(payload).unwrap().tensor(name).unwrap().data().to_vec()
+        };
+        let with_first = |name: &str, value: f32| {
+            let data = tensor(name);
+            forged(&file, &data, &[&value.to_le_bytes()[..], &data[4..]].concat())
+        };
+        let [moments, squares, best] = ["first_moments", "second_moments", "best"];
+        let average = tensor("average");
+        let cases = [
+            forged(&file, br#"\"updates\":1"#, br#"\"updates\":18446744073709551615"#),
+            forged(&file, br#"\"averaged\":1"#, br#"\"averaged\":18446744073709551615"#),
+            forged(&file, br#"\"averaged\":1"#, br#"\"averaged\":2"#),
+            forged(&file, br#"\"gradients\":1"#, br#"\"gradients\":18446744073709551615"#),
+            forged(&file, &average, &[&f64::NAN.to_le_bytes()[..], &average[8..]].concat()),
+            with_first(moments, f32::INFINITY),
+            with_first(moments, 1e30),
+            with_first(squares, -1.0),
+            with_first(squares, f32::NAN),
+            with_first(best, f32::NAN),
+            forged(&file, br#""second_moments""#, br#""other_moments!!""#),
+        ];
+        std::fs::write(&path, forged(&file, br#"\"updates\":1"#, br#"\"updates\":2"#)).unwrap();
+        trained(&resuming).1.unwrap();
+        for (i, forged) in cases.iter().enumerate() {
+            std::fs::write(&path, forged).unwrap();
+            let (parameters, result) = trained(&resuming);
+            assert!(matches!(result, Err(Error::BadFormat(_))), "case {i}: {result:?}");
+            assert_eq!(parameters, start, "case {i}");
+        }
+    }
 }

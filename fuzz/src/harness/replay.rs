@@ -1,0 +1,69 @@
+//! Runs a target without libFuzzer.
+
+use super::Target;
+use super::mutate::{Random, havoc};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const LONGEST: usize = 1 << 13;
+
+/// Runs every input of the corpus, then so many changed ones.
+pub fn replay(target: &Target, corpus: &Path, runs: u64) {
+    let begin = Instant::now();
+    let mut files: Vec<PathBuf> = fs::read_dir(corpus)
+        .unwrap_or_else(|e| panic!("{}: {e}", corpus.display()))
+        .map(|entry| entry.expect("the corpus can be listed").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", corpus.display());
+    let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("an input can be read")).collect();
+    let mut last = Last { target: target.name, input: Vec::new() };
+    for input in &inputs {
+        last.run(target, input.clone());
+    }
+    let mut random = Random::new(1);
+    for _ in 0..runs {
+        let mut input = inputs[random.below(inputs.len())].clone();
+        for _ in 0..=random.below(3) {
+            let mut seed = Random::new(random.next());
+            let mut core = |bytes: &mut [u8], size: usize, most: usize| havoc(bytes, size, most, &mut seed);
+            let most = LONGEST.min(input.len() + 64);
+            input = (target.mutate)(input, most, &mut random, &mut core);
+        }
+        last.run(target, input);
+    }
+    last.input.clear();
+    println!(
+        "fuzz/{}: {} inputs and {runs} changes in {:.1} s",
+        target.name,
+        files.len(),
+        begin.elapsed().as_secs_f64()
+    );
+}
+
+/// The input at work, written to a file should it panic.
+struct Last {
+    target: &'static str,
+    input: Vec<u8>,
+}
+
+impl Last {
+    fn run(&mut self, target: &Target, input: Vec<u8>) {
+        const SLOW: f64 = 20.0;
+        self.input = input;
+        let begin = Instant::now();
+        (target.run)(&self.input);
+        assert!(begin.elapsed().as_secs_f64() < SLOW, "an input took more than {SLOW} s");
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let path = std::env::temp_dir().join(format!("plimsoll-fuzz-{}-{}", self.target, std::process::id()));
+            let _ = fs::write(&path, &self.input);
+            eprintln!("fuzz/{}: the input is in {}", self.target, path.display());
+        }
+    }
+}

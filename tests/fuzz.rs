@@ -1,0 +1,33 @@
+//! The fuzz targets without libFuzzer: every input of `fuzz/corpus`, then changed ones, PLIM_FUZZ_RUNS of each target.
+//!
+//! `make fuzz` is the long form.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
+
+#[allow(dead_code)]
+#[path = "../fuzz/src/harness/mod.rs"]
+mod harness;
+
+use std::path::Path;
+
+fn replay(name: &str) {
+    let runs = std::env::var("PLIM_FUZZ_RUNS").map_or(1000, |runs| runs.parse().expect("PLIM_FUZZ_RUNS is a number"));
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    harness::replay::replay(harness::target(name), &corpus, runs);
+}
+
+macro_rules! targets {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            replay(stringify!($name));
+        }
+    )*};
+}
+
+targets! { npz store safetensors checkpoint edge_list matrix_market calls }
+
+#[test]
+fn every_target_is_here() {
+    assert_eq!(harness::TARGETS.len(), 7);
+}
