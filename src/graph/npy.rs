@@ -1,8 +1,8 @@
 //! Arrays as NumPy stores them, `.npy`: of whatever type of number, by rows or by columns.
 
 use super::csr::check_indptr;
-use crate::error::{Error, Result, try_with_capacity};
-use npyz::NpyFile;
+use crate::error::{Error, Result, try_filled, try_with_capacity};
+use crate::kernel;
 use std::io::{BufReader, Read, Write};
 
 /// Reads an array of so many dimensions, each number by `convert`, to the end of `source`.
@@ -12,31 +12,53 @@ pub fn read<T: Copy>(
     dimensions: usize,
     convert: impl Fn(Number) -> Result<T>,
 ) -> Result<Array<T>> {
-    let bad = |e: std::io::Error| unreadable(name, e);
-    let start = header(source).map_err(bad)?;
-    let start = start.ok_or_else(|| Error::BadFormat(format!("{name}: not an array of NumPy's")))?;
-    let mut reader = std::io::Cursor::new(start).chain(BufReader::new(source));
-    let npy = NpyFile::new(&mut reader as &mut dyn Read).map_err(bad)?;
-    let layout = layout_of(name, &npy, dimensions)?;
-    let array = collect(name, layout, numbers(name, npy)?, convert)?;
+    let mut source = BufReader::with_capacity(1 << 16, source);
+    let Header { kind, shape, by_columns, .. } = Header::read(name, &mut source, dimensions)?;
+    let data = numbers(name, &mut source, kind, shape.iter().product(), convert)?;
     // At the end, and only there, a member of an archive compares its checksum.
-    match reader.read(&mut [0]).map_err(bad)? {
-        0 => Ok(array),
-        _ => Err(Error::BadFormat(format!("{name} has more values than its shape says"))),
+    if source.read(&mut [0]).map_err(|e| unreadable(name, e))? != 0 {
+        return Err(Error::BadFormat(format!("{name} has more values than its shape says")));
     }
+    let data = match (by_columns, &shape[..]) {
+        (true, &[rows, columns]) => {
+            let mut row_major = try_with_capacity(data.len())?;
+            row_major.extend((0..data.len()).map(|at| data[at % columns * rows + at / columns]));
+            row_major
+        }
+        _ => data,
+    };
+    Ok(Array { shape, data })
+}
+
+/// Numbers that arrays are written of.
+pub trait Stored: kernel::Number {
+    /// Their type as this machine has them.
+    const KIND: Kind;
+}
+
+impl Stored for i32 {
+    const KIND: Kind = Kind::of('i', 4);
+}
+
+impl Stored for i64 {
+    const KIND: Kind = Kind::of('i', 8);
+}
+
+impl Stored for f32 {
+    const KIND: Kind = Kind::of('f', 4);
 }
 
 /// Writes the header of an array by rows; it ends at a line of the cache, so that what follows can be mapped.
-pub fn write_header<T: npyz::AutoSerialize>(shape: &[usize], out: &mut impl Write) -> std::io::Result<()> {
+pub fn write_header<T: Stored>(shape: &[usize], out: &mut impl Write) -> std::io::Result<()> {
     const LINE: usize = 64;
     const BEFORE: usize = 10;
     let shape: String = shape.iter().map(|d| format!("{d}, ")).collect();
-    let descr = T::default_dtype().descr();
-    let mut text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({}), }}", shape.trim_end());
+    let mut text = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", T::KIND, shape.trim_end());
     let padding = (BEFORE + text.len() + 1).next_multiple_of(LINE) - (BEFORE + text.len() + 1);
     text.push_str(&" ".repeat(padding));
     text.push('\n');
-    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(MAGIC)?;
+    out.write_all(b"\x01\x00")?;
     out.write_all(&(text.len() as u16).to_le_bytes())?;
     out.write_all(text.as_bytes())
 }
@@ -59,39 +81,155 @@ pub fn real(number: Number) -> Result<f32> {
     })
 }
 
-/// The bytes of an array's header, if they can be one. It says its own length, up to 4 GiB, and is a Python literal, whose
-/// nesting the parser below pays for dearly, and whose shape it multiplies unchecked; a real one is as long as NumPy allows
-/// at most, nests twice, and has plain numbers.
-pub fn header(entry: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
-    const LONGEST: usize = 10_000;
-    const DEEPEST: usize = 8;
-    let mut bytes = Vec::new();
-    entry.take(12).read_to_end(&mut bytes)?;
-    let Some(&[_, _, _, _, _, _, version, _, a, b, c, d]) = bytes.first_chunk::<12>() else { return Ok(None) };
-    let (begin, length) = match version {
-        1 => (10, usize::from(u16::from_le_bytes([a, b]))),
-        _ => (12, u32::from_le_bytes([a, b, c, d]) as usize),
-    };
-    if length > LONGEST {
-        return Ok(None);
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// A type of number: `<f4` is a float of 4 bytes, the least first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    big_endian: bool,
+    letter: char,
+    size: usize,
+}
+
+impl Kind {
+    const fn of(letter: char, size: usize) -> Self {
+        Kind { big_endian: cfg!(target_endian = "big"), letter, size }
     }
-    entry.take((begin + length).saturating_sub(12) as u64).read_to_end(&mut bytes)?;
-    let (mut depth, mut deepest) = (0usize, 0);
-    for byte in &bytes[begin.min(bytes.len())..] {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut rest = text.chars();
+        let order = rest.next()?;
+        let big_endian = match order {
+            '<' => false,
+            '>' => true,
+            '|' | '=' => cfg!(target_endian = "big"),
+            _ => return None,
+        };
+        let (letter, size) = (rest.next()?, rest.as_str().parse().ok()?);
+        let known = matches!((letter, size), ('i' | 'u', 1 | 2 | 4 | 8) | ('f', 4 | 8));
+        known.then_some(Kind { big_endian, letter, size })
+    }
+
+    fn number(&self, bytes: &[u8]) -> Number {
+        let mut least_first = [0; 8];
+        least_first[..bytes.len()].copy_from_slice(bytes);
+        if self.big_endian {
+            least_first[..bytes.len()].reverse();
         }
-        deepest = deepest.max(depth);
+        let bits = u64::from_le_bytes(least_first);
+        match (self.letter, self.size) {
+            ('f', 4) => Number::Real(f32::from_bits(bits as u32).into()),
+            ('f', _) => Number::Real(f64::from_bits(bits)),
+            ('i', size) => Number::Whole((bits << (64 - 8 * size)) as i64 >> (64 - 8 * size)),
+            _ => Number::Whole(i64::try_from(bits).unwrap_or(i64::MAX)),
+        }
     }
-    let text = &bytes[begin.min(bytes.len())..];
-    let words = text
-        .split(|b| !(b.is_ascii_alphanumeric() || *b == b'_'))
-        .filter(|w| w.first().is_some_and(u8::is_ascii_digit));
-    let mut numbers = words.map(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
-    let product = numbers.try_fold(1u64, |product, number| product.checked_mul(number?.max(1)));
-    Ok((deepest <= DEEPEST && product.is_some()).then_some(bytes))
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let order = if self.big_endian { '>' } else { '<' };
+        write!(f, "{order}{}{}", self.letter, self.size)
+    }
+}
+
+/// What stands before the numbers.
+pub struct Header {
+    /// Their type.
+    pub kind: Kind,
+    /// Dimensions; their product fits.
+    pub shape: Vec<usize>,
+    /// Column after column instead of row after row.
+    pub by_columns: bool,
+    /// Bytes of the header itself.
+    pub bytes: usize,
+}
+
+impl Header {
+    /// Reads a header of an array of so many dimensions, and nothing behind it.
+    pub fn read(name: &str, source: &mut impl Read, dimensions: usize) -> Result<Self> {
+        /// As long as NumPy itself allows.
+        const LONGEST: usize = 10_000;
+        let failed = |e: std::io::Error| unreadable(name, e);
+        let foreign = || Error::BadFormat(format!("{name}: not an array of NumPy's"));
+        let mut start = [0; 8];
+        source.read_exact(&mut start).map_err(failed)?;
+        if !start.starts_with(MAGIC) || !matches!(start[6..], [1..=3, 0]) {
+            return Err(foreign());
+        }
+        let mut length = [0; 4];
+        let width = if start[6] == 1 { 2 } else { 4 };
+        source.read_exact(&mut length[..width]).map_err(failed)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > LONGEST {
+            return Err(foreign());
+        }
+        let mut text = try_filled(length, 0u8)?;
+        source.read_exact(&mut text).map_err(failed)?;
+        let text = std::str::from_utf8(&text).map_err(|_| foreign())?;
+        let (descr, by_columns, shape) = Scanner(text.trim()).dictionary().ok_or_else(foreign)?;
+        let kind = Kind::parse(descr)
+            .ok_or_else(|| Error::BadFormat(format!("{name} holds {descr:?}, not integers or reals")))?;
+        let parts = || shape.split(',').map(str::trim).filter(|d| !d.is_empty());
+        let mut sizes: Vec<usize> = try_with_capacity(dimensions)?;
+        sizes.extend(parts().take(dimensions).map_while(|d| d.parse::<usize>().ok()));
+        let fits = sizes.iter().try_fold(kind.size, |product, &d| product.checked_mul(d)).is_some();
+        if parts().count() != dimensions || sizes.len() != dimensions || !fits {
+            let text = format!("{name} has shape ({}), not {dimensions} dimensions", shape.trim());
+            return Err(Error::BadFormat(text));
+        }
+        Ok(Header { kind, shape: sizes, by_columns, bytes: start.len() + width + length })
+    }
+}
+
+/// What is left of a header's text. It is a Python dictionary, but never more than three plain entries of one.
+struct Scanner<'a>(&'a str);
+
+impl<'a> Scanner<'a> {
+    /// The type, whether it goes by columns, and what stands between the brackets of the shape.
+    fn dictionary(mut self) -> Option<(&'a str, bool, &'a str)> {
+        let (mut descr, mut by_columns, mut shape) = (None, None, None);
+        self.skip("{")?;
+        while self.skip("}").is_none() {
+            match self.quoted()? {
+                "descr" if descr.is_none() => {
+                    self.skip(":")?;
+                    descr = Some(self.quoted()?);
+                }
+                "fortran_order" if by_columns.is_none() => {
+                    self.skip(":")?;
+                    by_columns = Some(self.skip("True").is_some() || self.skip("False").map(|()| false)?);
+                }
+                "shape" if shape.is_none() => {
+                    self.skip(":")?;
+                    self.skip("(")?;
+                    shape = Some(self.until(')')?);
+                }
+                _ => return None,
+            }
+            if self.skip(",").is_none() && !self.0.starts_with('}') {
+                return None;
+            }
+        }
+        self.0.is_empty().then_some((descr?, by_columns?, shape?))
+    }
+
+    fn skip(&mut self, word: &str) -> Option<()> {
+        self.0 = self.0.strip_prefix(word)?.trim_start();
+        Some(())
+    }
+
+    fn until(&mut self, end: char) -> Option<&'a str> {
+        let (text, rest) = self.0.split_once(end)?;
+        self.0 = rest.trim_start();
+        Some(text)
+    }
+
+    fn quoted(&mut self) -> Option<&'a str> {
+        let quote = self.0.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+        self.0 = &self.0[1..];
+        self.until(quote)
+    }
 }
 
 /// A number of whatever type NumPy stored.
@@ -112,30 +250,6 @@ impl std::fmt::Display for Number {
     }
 }
 
-type Numbers<'a> = Box<dyn Iterator<Item = std::io::Result<Number>> + 'a>;
-
-/// The numbers of an array: integers of 8 to 64 bits, reals of 32 or 64.
-fn numbers<'a>(name: &str, npy: NpyFile<&'a mut dyn Read>) -> Result<Numbers<'a>> {
-    macro_rules! first_that_fits {
-        ($npy:expr, $($type:ty => $number:expr),*) => {{
-            let npy = $npy;
-            $(let npy = match npy.try_data::<$type>() {
-                Ok(data) => return Ok(Box::new(data.map(|x| x.map($number)))),
-                Err(npy) => npy,
-            };)*
-            npy
-        }};
-    }
-    let npy = first_that_fits!(npy,
-        i32 => |x| Number::Whole(x.into()), f32 => |x| Number::Real(x.into()),
-        i64 => Number::Whole, f64 => Number::Real,
-        u8 => |x| Number::Whole(x.into()), i8 => |x| Number::Whole(x.into()),
-        u16 => |x| Number::Whole(x.into()), i16 => |x| Number::Whole(x.into()),
-        u32 => |x| Number::Whole(x.into()), u64 => |x| Number::Whole(i64::try_from(x).unwrap_or(i64::MAX))
-    );
-    Err(Error::BadFormat(format!("{name} holds {}, not integers or reals", npy.dtype().descr())))
-}
-
 /// An array, row-major.
 pub struct Array<T> {
     /// Its dimensions.
@@ -144,44 +258,27 @@ pub struct Array<T> {
     pub data: Vec<T>,
 }
 
-/// How an array is stored.
-pub struct Layout {
-    /// Its dimensions.
-    pub shape: Vec<usize>,
-    /// Column after column instead of row after row.
-    pub by_columns: bool,
-}
-
-/// The shape that the header tells, which must have so many dimensions.
-pub fn layout_of<R: Read>(name: &str, npy: &NpyFile<R>, dimensions: usize) -> Result<Layout> {
-    let shape: Vec<usize> = npy.shape().iter().filter_map(|&d| usize::try_from(d).ok()).collect();
-    let fits = shape.iter().try_fold(1usize, |p, &d| p.checked_mul(d)).is_some();
-    if shape.len() != npy.shape().len() || !fits || shape.len() != dimensions {
-        return Err(Error::BadFormat(format!("{name} has shape {:?}, not {dimensions} dimensions", npy.shape())));
-    }
-    Ok(Layout { shape, by_columns: npy.order() == npyz::Order::Fortran })
-}
-
-/// Reads as many values as the shape says. The vector grows with what really arrives, not with what the header claims.
-fn collect<S, T: Copy>(
+/// Reads `len` numbers. The vector grows with what really arrives, not with what the header claims.
+fn numbers<T>(
     name: &str,
-    Layout { shape, by_columns }: Layout,
-    values: impl Iterator<Item = std::io::Result<S>>,
-    convert: impl Fn(S) -> Result<T>,
-) -> Result<Array<T>> {
-    let len = shape.iter().product();
+    source: &mut impl Read,
+    kind: Kind,
+    len: usize,
+    convert: impl Fn(Number) -> Result<T>,
+) -> Result<Vec<T>> {
+    const AT_ONCE: usize = 1 << 12;
+    let mut bytes = [0; 8 * AT_ONCE];
     let mut data = Vec::new();
-    for value in values.take(len) {
-        data.try_reserve(1)?;
-        data.push(convert(value.map_err(|e| unreadable(name, e))?)?);
+    while data.len() < len {
+        let count = (len - data.len()).min(AT_ONCE);
+        let bytes = &mut bytes[..count * kind.size];
+        source.read_exact(bytes).map_err(|e| unreadable(name, e))?;
+        data.try_reserve(count)?;
+        for number in bytes.chunks_exact(kind.size) {
+            data.push(convert(kind.number(number))?);
+        }
     }
-    expect_len(name, data.len(), len)?;
-    if let (true, &[rows, columns]) = (by_columns, &shape[..]) {
-        let mut row_major = try_with_capacity(len)?;
-        row_major.extend((0..len).map(|at| data[at % columns * rows + at / columns]));
-        data = row_major;
-    }
-    Ok(Array { shape, data })
+    Ok(data)
 }
 
 /// What a failed read says: something of the disk, of memory, or of what the file holds.
@@ -218,19 +315,88 @@ pub fn check_csr(names: [&str; 3], n: usize, indptr: &[i64], indices: usize, val
 mod tests {
     use super::*;
 
-    fn header_with(shape: &str) -> Option<Vec<u8>> {
-        let text = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({shape}), }}\n");
-        let bytes = [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
-        header(&mut &bytes[..]).unwrap()
+    fn array(version: u8, header: &str, data: &[u8]) -> Vec<u8> {
+        let length = (header.len() as u32).to_le_bytes();
+        let length = &length[..if version == 1 { 2 } else { 4 }];
+        [MAGIC, &[version, 0], length, header.as_bytes(), data].concat()
+    }
+
+    fn reals(header: &str, data: &[u8], dimensions: usize) -> Result<Vec<f32>> {
+        read("x", &mut &array(1, header, data)[..], dimensions, real).map(|array| array.data)
     }
 
     #[test]
-    fn a_header_whose_shape_no_machine_can_count_is_none() {
-        for shape in ["", "3,", "3, 2", "0, 7", "4611686018427387903,"] {
-            assert!(header_with(shape).is_some(), "{shape}");
+    fn keys_come_in_any_order_with_either_quote_and_any_space() {
+        for header in [
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }  \n",
+            "{'shape':(3,),'fortran_order':False,'descr':'|u1'}",
+            "{ \"shape\" : ( 3 ) , \"descr\" : \"|u1\" , \"fortran_order\" : True }",
+        ] {
+            assert_eq!(reals(header, &[1, 2, 255], 1), Ok(vec![1.0, 2.0, 255.0]), "{header}");
         }
-        for shape in ["9223372036854775808, 2", "18446744073709551616,", "0xffffffffffffffff, 2", "1_0, 2", "1e3, 2"] {
-            assert!(header_with(shape).is_none(), "{shape}");
+    }
+
+    #[test]
+    fn every_type_of_number_is_read_in_both_orders() {
+        let one = |kind: &str, bytes: &[u8]| {
+            let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (), }}");
+            reals(&header, bytes, 0).map(|data| data[0])
+        };
+        for (kind, value, expected) in [
+            ("i1", &(-3i8).to_le_bytes()[..], -3.0),
+            ("u1", &[253], 253.0),
+            ("i2", &(-300i16).to_le_bytes(), -300.0),
+            ("u2", &65000u16.to_le_bytes(), 65000.0),
+            ("i4", &(-70000i32).to_le_bytes(), -70000.0),
+            ("u4", &3_000_000_000u32.to_le_bytes(), 3e9),
+            ("i8", &(-1i64 << 40).to_le_bytes(), -(2f32.powi(40))),
+            ("u8", &(1u64 << 40).to_le_bytes(), 2f32.powi(40)),
+            ("f4", &0.1f32.to_le_bytes(), 0.1),
+            ("f8", &(-2.5f64).to_le_bytes(), -2.5),
+        ] {
+            let reversed: Vec<u8> = value.iter().rev().copied().collect();
+            assert_eq!(one(&format!("<{kind}"), value), Ok(expected));
+            assert_eq!(one(&format!(">{kind}"), &reversed), Ok(expected));
         }
+        for kind in ["<f2", "|b1", "|O", "<c8", "<i3", "<f", "i4", "", "<i99999999999999999999"] {
+            assert!(matches!(one(kind, &[0; 16]), Err(Error::BadFormat(_))), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_none_is_refused() {
+        for header in [
+            "",
+            "{}",
+            "{'descr': '<i4', 'fortran_order': False}",
+            "{'descr': '<i4', 'fortran_order': Maybe, 'shape': (1,), }",
+            "{'descr': '<i4', 'fortran_order': False, 'shape': (1,",
+            "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), } and more",
+            "{'descr': '<i4' 'fortran_order': False, 'shape': (1,), }",
+            "{'descr': '<i4', 'descr': '<i4', 'fortran_order': False, 'shape': (1,), }",
+            "{'descr': [('u', '<i4')], 'fortran_order': False, 'shape': (1,), }",
+        ] {
+            assert!(matches!(reals(header, &[0; 4], 1), Err(Error::BadFormat(_))), "{header}");
+        }
+        for shape in ["", "-1,", "1, 1", "0x1,", "1e0,", "4611686018427387904,", "99999999999999999999,", "1;"] {
+            let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({shape}), }}");
+            assert!(matches!(reals(&header, &[0; 4], 1), Err(Error::BadFormat(_))), "{shape}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_begins_at_a_line() {
+        for shape in [&[][..], &[3], &[2, 5]] {
+            let mut bytes = Vec::new();
+            write_header::<f32>(shape, &mut bytes).unwrap();
+            assert_eq!(bytes.len() % 64, 0);
+            let header = Header::read("x", &mut &bytes[..], shape.len()).unwrap();
+            assert!(header.kind == f32::KIND && header.shape == shape && header.bytes == bytes.len());
+        }
+        let text = "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }";
+        for version in [1, 2, 3] {
+            assert!(Header::read("x", &mut &array(version, text, &[])[..], 1).is_ok());
+        }
+        assert!(Header::read("x", &mut &array(4, text, &[])[..], 1).is_err());
     }
 }

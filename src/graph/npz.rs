@@ -14,12 +14,12 @@
 //! Integers may be of 8 to 64 bits, reals of 32 or 64; other keys are ignored.
 
 use super::adjacency::{Normalization, Origin};
-use super::npy::{self, Array, Number, check_csr, expect_len, missing, unreadable};
+use super::npy::{self, Array, Number, Stored, check_csr, expect_len, missing, unreadable};
 use super::text::check_plausible;
 use super::{Graph, Matrix, SPLITS};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::file;
-use npyz::WriterBuilder;
+use crate::kernel::bytes_of;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -317,21 +317,15 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    fn array<T: npyz::AutoSerialize>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        values: impl IntoIterator<Item = T>,
-    ) -> Result<()> {
+    fn array<T: Stored>(&mut self, name: &str, shape: &[usize], values: impl IntoIterator<Item = T>) -> Result<()> {
         let failed = |e: std::io::Error| Error::Io(e.to_string());
         let options = zip::write::SimpleFileOptions::default().large_file(true);
         self.zip.start_file(format!("{name}.npy"), options).map_err(|e| Error::Io(e.to_string()))?;
-        let shape: Vec<u64> = shape.iter().map(|&d| d as u64).collect();
         let mut buffered = std::io::BufWriter::new(&mut self.zip);
-        let writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(&mut buffered).begin_nd();
-        let mut writer = writer.map_err(failed)?;
-        writer.extend(values).map_err(failed)?;
-        writer.finish().map_err(failed)?;
+        npy::write_header::<T>(shape, &mut buffered).map_err(failed)?;
+        for value in values {
+            buffered.write_all(bytes_of(&[value])).map_err(failed)?;
+        }
         buffered.flush().map_err(failed)
     }
 }

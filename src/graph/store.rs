@@ -14,13 +14,12 @@
 
 use super::adjacency::{Adjacency, Normalization, Origin};
 use super::csr::Csr;
-use super::npy::{self, Number, check_csr, expect_len, missing};
+use super::npy::{self, Header, Number, Stored, check_csr, expect_len, missing};
 use super::{Graph, Matrix, SPLITS, Split};
 use crate::error::{Error, Result};
 use crate::file;
-use crate::kernel::{self, Array, bytes_of};
-use npyz::{AutoSerialize, NpyFile};
-use std::io::{Cursor, Read, Seek, SeekFrom, Write};
+use crate::kernel::{Array, bytes_of};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// What the name of a store's description is.
@@ -252,7 +251,7 @@ impl Store<'_> {
     }
 
     /// The shape and the numbers of a file, mapped if they are stored as this process has them, else converted.
-    fn array<T: kernel::Number + AutoSerialize>(
+    fn array<T: Stored>(
         &self,
         name: &str,
         dimensions: usize,
@@ -264,39 +263,28 @@ impl Store<'_> {
             _ => file::open(&path)?,
         };
         let failed = |e: std::io::Error| file::io_error(&path, &e);
-        let bad = |what: String| Error::BadFormat(format!("{name}: {what}"));
-        let header = npy::header(&mut file).map_err(failed)?;
-        let header = header.ok_or_else(|| bad("not an array of NumPy's".to_string()))?;
-        let offset = header.len();
-        let npy = NpyFile::new(Cursor::new(header)).map_err(|e| bad(e.to_string()))?;
-        let layout = npy::layout_of(name, &npy, dimensions)?;
-        if !layout.by_columns && npy.dtype() == T::default_dtype() {
-            let len: usize = layout.shape.iter().product();
+        let named = |e: Error| if let Error::Io(_) = e { e.in_file(&path) } else { e };
+        let Header { kind, shape, by_columns, bytes: offset } =
+            Header::read(name, &mut file, dimensions).map_err(named)?;
+        if !by_columns && kind == T::KIND {
+            let len: usize = shape.iter().product();
             let bytes = file.metadata().map_err(failed)?.len();
-            let wanted = (len as u64).checked_mul(size_of::<T>() as u64).and_then(|b| b.checked_add(offset as u64));
-            if wanted != Some(bytes) {
-                return Err(bad(format!("{bytes} bytes are not what the shape {:?} needs", layout.shape)));
+            if (len * size_of::<T>()).checked_add(offset).is_none_or(|wanted| wanted as u64 != bytes) {
+                let text = format!("{name}: {bytes} bytes are not what the shape {shape:?} needs");
+                return Err(Error::BadFormat(text));
             }
             if let Some(array) = Array::map(&file, offset, len).map_err(failed)? {
-                return Ok(Some((layout.shape, array)));
+                return Ok(Some((shape, array)));
             }
         }
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let array = npy::read(name, &mut file, dimensions, convert).map_err(|e| match e {
-            Error::Io(_) => e.in_file(&path),
-            e => e,
-        })?;
+        let array = npy::read(name, &mut file, dimensions, convert).map_err(named)?;
         Ok(Some((array.shape, array.data.into())))
     }
 }
 
 /// Writes numbers as they are, at a place in the file where they can be mapped.
-fn write<T: kernel::Number + AutoSerialize>(
-    folder: &mut file::Folder,
-    name: &'static str,
-    shape: &[usize],
-    numbers: &[T],
-) -> Result<()> {
+fn write<T: Stored>(folder: &mut file::Folder, name: &'static str, shape: &[usize], numbers: &[T]) -> Result<()> {
     folder.write(name, |w| {
         let header = npy::write_header::<T>(shape, w);
         header.and_then(|()| w.write_all(bytes_of(numbers))).map_err(|e| Error::Io(e.to_string()))

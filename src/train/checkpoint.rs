@@ -207,8 +207,24 @@ mod tests {
     use super::*;
     use crate::estimator::Estimator;
     use crate::graph::{Graph, Split};
+    use crate::log::Level;
     use crate::model::Model;
-    use crate::optim::Optimizer;
+    use crate::optim::{Interrupt, Optimizer};
+    use crate::train::{Observer, Progress};
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn progress(&mut self, _: &Model, _: &Progress) -> std::result::Result<(), Interrupt> {
+            Ok(())
+        }
+
+        fn wants(&self, _: Level) -> bool {
+            false
+        }
+
+        fn log(&mut self, _: &Model, _: Level, _: &str) {}
+    }
 
     /// Trains for so many epochs; gives the parameters and how it ended.
     fn trained(options: &Options) -> (Vec<f32>, Result<()>) {
@@ -220,14 +236,8 @@ mod tests {
         let mut model = Model::gcn(&[1, 2], 1).unwrap();
         let mut optimizer = Optimizer::adam(0.1).unwrap();
         optimizer.set_averaging(true);
-        let (_, result) = super::super::train(
-            &mut model,
-            &graph,
-            &mut Estimator::unbiased(),
-            &mut optimizer,
-            options,
-            &mut |_, _| Ok(()),
-        );
+        let (_, result) =
+            super::super::train(&mut model, &graph, &mut Estimator::unbiased(), &mut optimizer, options, &mut Silent);
         (model.parameters().to_vec(), result)
     }
 
