@@ -173,7 +173,7 @@ static void *replace(void *argument) {
   tally *t = (tally *)argument;
   while (atomic_load(&replacing)) {
     plim_model *next = NULL, *old;
-    if (plim_model_clone(model, &next) != PLIM_OK || plim_model_set_threads(next, 1 + t->right % 2) != PLIM_OK) {
+    if (plim_model_clone(model, &next) != PLIM_OK || plim_model_set_threads(next, t->right % 16 == 0 ? 2 : 1) != PLIM_OK) {
       wrong(t, "clone", PLIM_ERROR_INTERNAL);
       break;
     }
