@@ -173,8 +173,8 @@ macro_rules! mark {
 mark! {
     f32 => f32::from_bits(0x7fc0_dead), |x: f32| x.to_bits() == 0x7fc0_dead;
     f64 => f64::from_bits(0x7ff8_dead_dead_dead), |x: f64| x.to_bits() == 0x7ff8_dead_dead_dead;
-    i32 => 0x5eaf_00d, |x| x == 0x5eaf_00d;
-    usize => 0x5eaf_00d, |x| x == 0x5eaf_00d;
+    i32 => 0x05ea_f00d, |x| x == 0x05ea_f00d;
+    usize => 0x05ea_f00d, |x| x == 0x05ea_f00d;
     c_char => 0x5e, |x| x == 0x5e;
 }
 
@@ -507,7 +507,7 @@ impl Machine<'_> {
     }
 
     /// Columns and values behind such rows: as many as the last offset promises, or NULL.
-    fn entries<'a, T>(indptr: &[i64], values: &'a [T]) -> *const T {
+    fn entries<T>(indptr: &[i64], values: &[T]) -> *const T {
         let promised = indptr.last().copied().unwrap_or(0);
         if promised > values.len() as i64 { null() } else { values.as_ptr() }
     }

@@ -134,7 +134,7 @@ fn use_graph(graph: *mut plim_graph, data: &[u8]) -> bool {
         return false;
     }
     let hash = hash(data);
-    if hash % 16 == 0 {
+    if hash.is_multiple_of(16) {
         saved_again(graph);
     }
     // Each of the three normalisations is reached from each.

@@ -9,7 +9,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         // xorshift64*
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -19,7 +19,7 @@ impl Random {
 
     /// One of `0 .. bound`.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        (self.word() % bound.max(1) as u64) as usize
     }
 
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
@@ -148,11 +148,11 @@ pub fn havoc(bytes: &mut [u8], mut size: usize, most: usize, random: &mut Random
         let at = random.below(size.max(1));
         match random.below(7) {
             0 if size > 0 => bytes[at] ^= 1 << random.below(8),
-            1 if size > 0 => bytes[at] = random.next() as u8,
+            1 if size > 0 => bytes[at] = random.word() as u8,
             2 if size > 0 => bytes[at] = random.one_of(&EDGES),
             3 if size < most => {
                 bytes.copy_within(at.min(size)..size, at.min(size) + 1);
-                bytes[at.min(size)] = random.next() as u8;
+                bytes[at.min(size)] = random.word() as u8;
                 size += 1;
             }
             4 if size > 0 => {

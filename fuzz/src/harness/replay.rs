@@ -26,7 +26,7 @@ pub fn replay(target: &Target, corpus: &Path, runs: u64) {
     for _ in 0..runs {
         let mut input = inputs[random.below(inputs.len())].clone();
         for _ in 0..=random.below(3) {
-            let mut seed = Random::new(random.next());
+            let mut seed = Random::new(random.word());
             let mut core = |bytes: &mut [u8], size: usize, most: usize| havoc(bytes, size, most, &mut seed);
             let most = LONGEST.min(input.len() + 64);
             input = (target.mutate)(input, most, &mut random, &mut core);
