@@ -1250,9 +1250,8 @@ plim_status plim_estimator_pairs(size_t num_pairs,
  * For each gradient and query, t documents i are drawn from the n_i that rank above another, and t documents j from the n_j
  * that rank below another, afresh and with replacement. Each pair of one i and one j that is ranked in this order has
  * the weight n_i n_j / t² over the number of the query's ranked pairs, which makes the estimate unbiased and consistent.
- * Self-normalised, the pairs of the sample have equal weights that add up to 1: the estimate is biased and consistent, and
- * less scattered where relevance has more than two levels; a query whose sample has no ranked pair then adds 0. Where it has
- * two levels both are the same.
+ * Self-normalised, the pairs of the sample have equal weights that add up to 1: the estimate is biased and consistent; a query
+ * whose sample has no ranked pair adds 0. Where relevance has two levels both are the same.
  *
  * @param num_documents    t, in [1, 1048576].
  * @param self_normalized  0 for fixed weights; anything else for self-normalised ones.

@@ -60,7 +60,7 @@ class Estimator(Handle):
     def separate(cls, num_documents: int, *, self_normalized: bool = False, seed: int = 0) -> Estimator:
         """To rank: from all ranked pairs between so many documents drawn to be above and as many drawn to be below.
 
-        With fixed weights it is unbiased and consistent; self-normalised, biased, consistent and less scattered.
+        With fixed weights it is unbiased and consistent; self-normalised, biased and consistent.
         """
         estimator = cls._own(make("plim_estimator_separate", num_documents, bool(self_normalized)))
         estimator.set_seed(seed)
