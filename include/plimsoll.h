@@ -142,7 +142,7 @@
 #define PLIM_DISTRIBUTION_LADIES 3
 
 /**
- * The mean over batches is the gradient over all training nodes.
+ * The mean over batches and draws is the gradient over all training nodes, or training queries.
  */
 #define PLIM_PROPERTY_UNBIASED 1
 
@@ -152,7 +152,7 @@
 #define PLIM_PROPERTY_CONSISTENT 2
 
 /**
- * The estimate is the gradient over all training nodes.
+ * The estimate is the gradient over all training nodes, or training queries.
  */
 #define PLIM_PROPERTY_EXACT 4
 
@@ -227,6 +227,11 @@
 #define PLIM_HISTORY_ERROR 6
 
 /**
+ * Column: mean NDCG of the validation queries, by plim_rank_train().
+ */
+#define PLIM_HISTORY_VAL_NDCG 7
+
+/**
  * Monitor: the highest accuracy over the validation nodes is the best. The default.
  */
 #define PLIM_MONITOR_VAL_ACCURACY 0
@@ -240,6 +245,11 @@
  * Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
  */
 #define PLIM_MONITOR_TRAIN_LOSS 2
+
+/**
+ * Monitor: the highest mean NDCG of the validation queries is the best. For plim_rank_train() alone.
+ */
+#define PLIM_MONITOR_VAL_NDCG 3
 
 /**
  * Share of the gradients that missed by δ or more; one number for each sample size and δ.
@@ -327,6 +337,31 @@
 #define PLIM_PLAN_TEXT_SIZE 512
 
 /**
+ * A document of relevance y adds 2^y − 1 to DCG, as in LETOR. The default.
+ */
+#define PLIM_RANK_GAIN_EXPONENTIAL 0
+
+/**
+ * A document of relevance y adds y to DCG, as in scikit-learn's ndcg_score().
+ */
+#define PLIM_RANK_GAIN_LINEAR 1
+
+/**
+ * Mean over a query's pairs of log(1 + exp(s_j − s_i)), i ranked above j; NaN without a pair.
+ */
+#define PLIM_RANK_MEASURE_LOSS 0
+
+/**
+ * Share of a query's pairs that the scores put in the right order, equal scores counting half; NaN without a pair.
+ */
+#define PLIM_RANK_MEASURE_ACCURACY 1
+
+/**
+ * NDCG of a query, as plim_rank_data_set_ndcg() says; 0 if no document is relevant.
+ */
+#define PLIM_RANK_MEASURE_NDCG 2
+
+/**
  * Estimates gradients of a model on a graph. Release it with plim_estimator_free().
  */
 typedef struct plim_estimator plim_estimator;
@@ -360,6 +395,14 @@ typedef struct plim_plan plim_plan;
  * How to measure. Release it with plim_probe_options_free().
  */
 typedef struct plim_probe_options plim_probe_options;
+
+/**
+ * Queries, their documents, and how relevant each document is. Release it with plim_rank_data_free().
+ *
+ * A model with one output scores documents: {136, 1} is a linear scorer, {136, 32, 1} a perceptron with a hidden layer of
+ * ReLU. plim_model_gcn() makes both; documents have no links, so that each is scored by itself.
+ */
+typedef struct plim_rank_data plim_rank_data;
 
 /**
  * How wrong an estimator's gradients were found to be. Release it with plim_tail_free().
@@ -431,6 +474,10 @@ typedef struct plim_progress {
      * Seconds of training steps, or of the measurement, so far.
      */
     double seconds;
+    /**
+     * Mean NDCG of the validation queries; NaN if not evaluated, and on a graph.
+     */
+    double val_ndcg;
 } plim_progress;
 
 /**
@@ -1186,6 +1233,40 @@ plim_status plim_estimator_unbiased(plim_estimator **out);
 plim_status plim_estimator_consistent(const size_t *sample_sizes, size_t num_layers, plim_estimator **out);
 
 /**
+ * Makes an estimator for rankings: the gradient of a batch of queries from ranked pairs drawn of each.
+ *
+ * For each gradient and query, t of its pairs of documents of different relevance are drawn afresh with replacement, all
+ * alike, and their losses averaged. Unbiased and consistent.
+ *
+ * @param num_pairs  t, in [1, 1048576].
+ * @param out        receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ */
+plim_status plim_estimator_pairs(size_t num_pairs,
+                                 plim_estimator **out);
+
+/**
+ * Makes an estimator for rankings: the gradient of a batch of queries from all ranked pairs between two samples of each.
+ *
+ * For each gradient and query, t documents i are drawn from the n_i that rank above another, and t documents j from the n_j
+ * that rank below another, afresh and with replacement. Each pair of one i and one j that is ranked in this order has
+ * the weight n_i n_j / t² over the number of the query's ranked pairs, which makes the estimate unbiased and consistent.
+ * Self-normalised, the pairs of the sample have equal weights that add up to 1: the estimate is biased and consistent; a query
+ * whose sample has no ranked pair adds 0. Where relevance has two levels both are the same.
+ *
+ * @param num_documents    t, in [1, 1048576].
+ * @param self_normalized  0 for fixed weights; anything else for self-normalised ones.
+ * @param out              receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
+ *                         returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ */
+plim_status plim_estimator_separate(size_t num_documents,
+                                    int32_t self_normalized,
+                                    plim_estimator **out);
+
+/**
  * Ends an estimator's handle.
  *
  * @param estimator  the estimator; NULL and handles that are not live are ignored.
@@ -1257,7 +1338,8 @@ plim_status plim_estimator_set_draws(plim_estimator *estimator,
  * @param estimator  the estimator.
  *
  * @return 7 for the full estimator, 1 for the unbiased one and for a consistent one that samples no layer, 2 for a
- *         consistent one, 0 with pinned draws, for NULL or a handle that is not live.
+ *         consistent one, 0 with pinned draws; 3 for pairs and for separate samples, 2 if they are self-normalised; 0 for
+ *         NULL or a handle that is not live.
  */
 uint32_t plim_estimator_property(const plim_estimator *estimator);
 
@@ -1522,11 +1604,13 @@ plim_status plim_train_options_set_patience(plim_train_options *options, size_t 
  * checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
  *
  * @param options  the options.
- * @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS or PLIM_MONITOR_TRAIN_LOSS.
+ * @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS, PLIM_MONITOR_TRAIN_LOSS or, to
+ *                 rank, PLIM_MONITOR_VAL_NDCG, for which plim_train() answers PLIM_ERROR_UNSUPPORTED.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
-plim_status plim_train_options_set_monitor(plim_train_options *options, int32_t monitor);
+plim_status plim_train_options_set_monitor(plim_train_options *options,
+                                           int32_t monitor);
 
 /**
  * Evaluates after each so many epochs, and after the last one.
@@ -1637,7 +1721,7 @@ plim_status plim_train_options_set_log(plim_train_options *options,
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
  *         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
  *         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_UNSUPPORTED
- *         (adaptive sizes for an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+ *         (an estimator or a monitor for rankings, adaptive sizes for one that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
  *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
  */
 plim_status plim_train(plim_model *model,
@@ -1670,7 +1754,7 @@ size_t plim_history_best_epoch(const plim_history *history);
  *
  * @param history   the history.
  * @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS,
- *                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE or PLIM_HISTORY_ERROR.
+ *                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE, PLIM_HISTORY_ERROR or PLIM_HISTORY_VAL_NDCG.
  * @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated, there is no
  *                  validation split, or sampling is not adaptive; untouched unless PLIM_OK is returned.
  * @param capacity  numbers that `dst` has room for.
@@ -2184,6 +2268,392 @@ plim_status plim_plan_describe(const plim_plan *plan, char *dst, size_t capacity
  * @param plan  the plan; NULL and handles that are not live are ignored.
  */
 void plim_plan_free(plim_plan *plan);
+
+/**
+ * Copies queries and documents with dense features. All queries are training queries at first.
+ *
+ * @param num_documents  number of documents, those of all queries; at least 1.
+ * @param num_features   columns of the features; at least 1.
+ * @param row_major      `num_documents` × `num_features` finite values, a row per document; borrowed for the call only.
+ * @param relevance      `num_documents` numbers in [0, 1000], the higher the more relevant.
+ * @param num_queries    number of queries; at least 1.
+ * @param offsets        `num_queries` + 1 numbers: query q has the documents offsets[q] .. offsets[q+1] − 1, at least one.
+ * @param out            receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH (the last offset is not
+ *         the number of documents) or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_rank_data_new(size_t num_documents,
+                               size_t num_features,
+                               const float *row_major,
+                               const int32_t *relevance,
+                               size_t num_queries,
+                               const int64_t *offsets,
+                               plim_rank_data **out);
+
+/**
+ * Copies queries and documents with sparse features, row by row. All queries are training queries at first.
+ *
+ * @param num_documents  number of documents, those of all queries; at least 1.
+ * @param num_features   columns of the features; at least 1.
+ * @param indptr         `num_documents` + 1 offsets that begin with 0 and never fall.
+ * @param indices        indptr[num_documents] columns, in any order within a row; repeated ones add up.
+ * @param values         as many finite values.
+ * @param relevance      `num_documents` numbers in [0, 1000], the higher the more relevant.
+ * @param num_queries    number of queries; at least 1.
+ * @param offsets        `num_queries` + 1 numbers, as for plim_rank_data_new().
+ * @param out            receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return as plim_rank_data_new().
+ */
+plim_status plim_rank_data_new_sparse(size_t num_documents,
+                                      size_t num_features,
+                                      const int64_t *indptr,
+                                      const int32_t *indices,
+                                      const float *values,
+                                      const int32_t *relevance,
+                                      size_t num_queries,
+                                      const int64_t *offsets,
+                                      plim_rank_data **out);
+
+/**
+ * Reads a file in LETOR's format, which is SVMlight's with queries: a line per document.
+ *
+ * A line is a relevance, a query and features: `2 qid:10 1:0.5 7:-3 # anything`. Features are numbered from 1 and may stand
+ * in any order, none twice; those that are missing are 0. The lines of a query stand together. Blank lines and what follows
+ * a # are skipped. All queries are training queries at first.
+ *
+ * @param path          a file name.
+ * @param num_features  columns of the features; 0 for the largest number that the file names. Files that belong together
+ *                      may not all name the last feature: tell it.
+ * @param out           receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_IO, PLIM_ERROR_BAD_FORMAT or
+ *         PLIM_ERROR_OUT_OF_MEMORY; plim_last_error() names line and column: "train.txt: line 3: column 9: "0" is outside
+ *         [1, 136]".
+ */
+plim_status plim_rank_data_load(const char *path,
+                                size_t num_features,
+                                plim_rank_data **out);
+
+/**
+ * Ends the data's handle.
+ *
+ * @param data  the data; NULL and handles that are not live are ignored.
+ */
+void plim_rank_data_free(plim_rank_data *data);
+
+/**
+ * Adds all queries of other data at the end, and puts them into a split: a file of validation queries, say.
+ *
+ * @param data   the data that grow.
+ * @param other  data with as many features, standardised by the same numbers or, as `data`, not at all. They stay as they
+ *               are; their splits play no part.
+ * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH,
+ *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY (also if both are the same) or PLIM_ERROR_OUT_OF_MEMORY. On failure the
+ *         data are as they were.
+ */
+plim_status plim_rank_data_append(plim_rank_data *data,
+                                  const plim_rank_data *other,
+                                  int32_t split);
+
+/**
+ * Takes the mean off each feature and divides it by its standard deviation, as measured on training documents.
+ *
+ * The features become dense. A feature that does not vary is not divided. Of data that have been standardised the numbers
+ * used are kept: to treat others alike, name these as their reference.
+ *
+ * @param data       the data, not yet standardised.
+ * @param reference  whose training documents are measured, or, if they have been standardised, whose numbers are used again;
+ *                   NULL for the data's own training documents.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (standardised already), PLIM_ERROR_SHAPE_MISMATCH
+ *         (another number of features), PLIM_ERROR_MISSING_DATA (no training queries), PLIM_ERROR_INVALID_HANDLE,
+ *         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY. On failure the data are as they were.
+ */
+plim_status plim_rank_data_standardize(plim_rank_data *data,
+                                       const plim_rank_data *reference);
+
+/**
+ * Says which queries belong to a split, in place of those that did.
+ *
+ * @param data     the data.
+ * @param split    PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param queries  `count` query numbers, none twice.
+ * @param count    0 empties the split; `queries` may then be NULL.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
+ *         PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_rank_data_set_split(plim_rank_data *data, int32_t split, const int32_t *queries, size_t count);
+
+/**
+ * Says how NDCG is measured: the sum over the first k documents of gain / log2(1 + place), by that of the best order.
+ *
+ * Documents of equal scores share their places, as in scikit-learn's ndcg_score().
+ *
+ * @param data    the data.
+ * @param cutoff  k; 0 for all documents of a query; 10 at first.
+ * @param gain    PLIM_RANK_GAIN_EXPONENTIAL, which is the default, or PLIM_RANK_GAIN_LINEAR.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_rank_data_set_ndcg(plim_rank_data *data, size_t cutoff, int32_t gain);
+
+/**
+ * Number of queries.
+ *
+ * @param data  the data.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_rank_data_num_queries(const plim_rank_data *data);
+
+/**
+ * Number of documents, those of all queries.
+ *
+ * @param data  the data.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_rank_data_num_documents(const plim_rank_data *data);
+
+/**
+ * Number of features.
+ *
+ * @param data  the data.
+ *
+ * @return the number; 0 for NULL or a handle that is not live.
+ */
+size_t plim_rank_data_num_features(const plim_rank_data *data);
+
+/**
+ * Number of queries of a split.
+ *
+ * @param data   the data.
+ * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ *
+ * @return the number; 0 for another split, NULL or a handle that is not live.
+ */
+size_t plim_rank_data_split_size(const plim_rank_data *data, int32_t split);
+
+/**
+ * Copies the queries of a split.
+ *
+ * @param data      the data.
+ * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param dst       receives plim_rank_data_split_size() query numbers; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_rank_data_copy_split(const plim_rank_data *data, int32_t split, int32_t *dst, size_t capacity);
+
+/**
+ * Copies where the documents of each query begin, and their number at last.
+ *
+ * @param data      the data.
+ * @param dst       receives plim_rank_data_num_queries() + 1 numbers; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_rank_data_copy_offsets(const plim_rank_data *data, int64_t *dst, size_t capacity);
+
+/**
+ * Copies the relevance of each document.
+ *
+ * @param data      the data.
+ * @param dst       receives plim_rank_data_num_documents() numbers; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_rank_data_copy_relevance(const plim_rank_data *data, int32_t *dst, size_t capacity);
+
+/**
+ * Copies what a file calls each query: the number after qid. Of data from arrays it is the query's own number.
+ *
+ * @param data      the data.
+ * @param dst       receives plim_rank_data_num_queries() numbers; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ */
+plim_status plim_rank_data_copy_query_ids(const plim_rank_data *data, int64_t *dst, size_t capacity);
+
+/**
+ * Scores all documents: the higher, the further up.
+ *
+ * @param model     a model with the data's number of inputs and one output.
+ * @param data      the data.
+ * @param dst       receives plim_rank_data_num_documents() scores; untouched unless PLIM_OK is returned.
+ * @param capacity  scores that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
+ *         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_rank_score(const plim_model *model,
+                            const plim_rank_data *data,
+                            float *dst,
+                            size_t capacity);
+
+/**
+ * Measures a model on the queries of a split, nothing sampled.
+ *
+ * Loss and accuracy are means over the queries that have two documents of different relevance; NDCG is a mean over all
+ * queries of the split, of which one without a relevant document counts as 0.
+ *
+ * @param model     a model with the data's number of inputs and one output.
+ * @param data      the data.
+ * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param loss      receives the mean pair loss, without λ; may be NULL.
+ * @param accuracy  receives the share of pairs in the right order; may be NULL.
+ * @param ndcg      receives NDCG, as plim_rank_data_set_ndcg() says; may be NULL. All untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split), PLIM_ERROR_SHAPE_MISMATCH,
+ *         PLIM_ERROR_MISSING_DATA (no query with a pair), PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE,
+ *         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_rank_evaluate(const plim_model *model,
+                               const plim_rank_data *data,
+                               int32_t split,
+                               double *loss,
+                               double *accuracy,
+                               double *ndcg);
+
+/**
+ * Measures a model on each query of a split, nothing sampled.
+ *
+ * @param model     a model with the data's number of inputs and one output.
+ * @param data      the data.
+ * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
+ * @param measure   PLIM_RANK_MEASURE_LOSS, PLIM_RANK_MEASURE_ACCURACY or PLIM_RANK_MEASURE_NDCG.
+ * @param dst       receives plim_rank_data_split_size() numbers, in the split's order; untouched unless PLIM_OK is returned.
+ * @param capacity  numbers that `dst` has room for.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split or the measure),
+ *         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (an empty split), PLIM_ERROR_BUFFER_TOO_SMALL,
+ *         PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_rank_measure(const plim_model *model,
+                              const plim_rank_data *data,
+                              int32_t split,
+                              int32_t measure,
+                              double *dst,
+                              size_t capacity);
+
+/**
+ * Estimates loss and gradient of a ranking at the model's parameters.
+ *
+ * The objective is the mean over the batch's queries of the mean over their pairs of log(1 + exp(s_j − s_i)), i ranked above
+ * j, plus λ/2 ‖W‖². Otherwise as plim_estimator_gradient().
+ *
+ * @param estimator   the full or the unbiased estimator, which take all pairs, or one of plim_estimator_pairs() and
+ *                    plim_estimator_separate().
+ * @param model       a model with the data's number of inputs and one output.
+ * @param data        the data.
+ * @param batch       `batch_size` queries, none twice, each with two documents of different relevance; NULL with 0 for all
+ *                    such training queries, which is all that the full estimator takes.
+ * @param batch_size  length of the list.
+ * @param gradient    receives plim_model_num_parameters() values, in the order of plim_model_get_parameters();
+ *                    untouched unless PLIM_OK is returned.
+ * @param capacity    values that `gradient` has room for.
+ * @param loss        receives the objective as estimated; may be NULL. Untouched unless PLIM_OK is returned.
+ *
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch),
+ *         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (no training query with a pair), PLIM_ERROR_UNSUPPORTED (a
+ *         consistent estimator, which draws neighbours), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not finite),
+ *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ */
+plim_status plim_rank_gradient(plim_estimator *estimator,
+                               const plim_model *model,
+                               const plim_rank_data *data,
+                               const int32_t *batch,
+                               size_t batch_size,
+                               float *gradient,
+                               size_t capacity,
+                               double *loss);
+
+/**
+ * Trains a model to rank: epochs of shuffled batches over the training queries, a gradient and an update for each.
+ *
+ * All that plim_train() does on a graph it does here: history, progress, early stopping, checkpoints, adaptive sizes. A
+ * batch is of queries; those without two documents of different relevance are left out. The history's accuracy is that of
+ * pairs, and NDCG has a column and a monitor of its own, PLIM_HISTORY_VAL_NDCG and PLIM_MONITOR_VAL_NDCG.
+ *
+ * @param model      a model with the data's number of inputs and one output. During the call others find it busy, but for
+ *                   const calls inside its callbacks.
+ * @param data       the data.
+ * @param estimator  how gradients are estimated.
+ * @param optimizer  how they move the parameters.
+ * @param options    how to train, or NULL for the defaults.
+ * @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
+ *                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+ *
+ * @return as plim_train(); PLIM_ERROR_UNSUPPORTED for a consistent estimator too, which draws neighbours.
+ */
+plim_status plim_rank_train(plim_model *model,
+                            const plim_rank_data *data,
+                            plim_estimator *estimator,
+                            plim_optimizer *optimizer,
+                            const plim_train_options *options,
+                            plim_history **out);
+
+/**
+ * Measures how wrong an estimator's gradients of a ranking are, as plim_tail_new() does on a graph.
+ *
+ * @param estimator     what to measure. Its seed, counter and size stay as they are.
+ * @param model         the model, at whose parameters the gradient is taken.
+ * @param data          the data; a batch of the options is of queries.
+ * @param sample_sizes  `num_sizes` sizes, each at least 1, that replace the estimator's: pairs or documents drawn of each
+ *                      query; for the unbiased estimator queries of a batch.
+ * @param num_sizes     at least 1.
+ * @param deltas        `num_deltas` relative errors, each > 0; (NULL, 0) for none.
+ * @param num_deltas    number of relative errors.
+ * @param options       how to measure, or NULL for the defaults.
+ * @param out           receives the tail; release it with plim_tail_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return as plim_tail_new(); PLIM_ERROR_UNSUPPORTED for a consistent estimator.
+ */
+plim_status plim_rank_tail_new(const plim_estimator *estimator,
+                               const plim_model *model,
+                               const plim_rank_data *data,
+                               const size_t *sample_sizes,
+                               size_t num_sizes,
+                               const double *deltas,
+                               size_t num_deltas,
+                               const plim_probe_options *options,
+                               plim_tail **out);
+
+/**
+ * Looks for the smallest sample size for gradients of a ranking, and what it costs, as plim_plan_new() does on a graph.
+ *
+ * Sizes are tried up to the most documents of a query, or its pairs where those are drawn.
+ *
+ * @param estimator  what to plan for: one of plim_estimator_pairs() and plim_estimator_separate(), or the unbiased one,
+ *                   whose batch of queries is planned. It stays as it is.
+ * @param model      the model, at whose parameters the gradient is taken; its threads share the work.
+ * @param data       the data; a batch of the options is of queries.
+ * @param delta      δ, relative to the norm of the exact gradient; > 0.
+ * @param epsilon    ε, in (0, 1].
+ * @param t          T, the number of steps; at least 1.
+ * @param options    how to measure, or NULL for the defaults.
+ * @param out        receives the plan; release it with plim_plan_free(). Untouched unless PLIM_OK is returned.
+ *
+ * @return as plim_plan_new().
+ */
+plim_status plim_rank_plan_new(const plim_estimator *estimator,
+                               const plim_model *model,
+                               const plim_rank_data *data,
+                               double delta,
+                               double epsilon,
+                               size_t t,
+                               const plim_probe_options *options,
+                               plim_plan **out);
 
 #ifdef __cplusplus
 }  // extern "C"

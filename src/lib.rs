@@ -5,12 +5,13 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `error`, `log`, `random`, `file` | one Error; messages; random numbers by key; files written whole or not at all |
+//! | `error`, `log`, `random`, `file`, `text` | one Error; messages; random numbers by key; files written whole or not at all; lines read |
 //! | `kernel` | hot loops on plain slices, one table per instruction set; threads |
 //! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; where it comes from |
-//! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
+//! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â; which pairs of documents |
 //! | `model` | layers, parameters, forward and backward over a chain of blocks; how they are stored |
-//! | `estimator` | full, unbiased, consistent: from a batch to a gradient |
+//! | `estimator` | full, unbiased, consistent: from a batch of a problem's items to a gradient |
+//! | `rank` | learning to rank: queries and their documents as a problem, measures, LETOR's format |
 //! | `optim` | schedules, projections, SGD and Adam; a caller's own problem |
 //! | `theory` | bounds, tails of sampled gradients, sample sizes, the planner |
 //! | `train` | epochs, history, checkpoints, adaptive sample sizes |
@@ -28,7 +29,9 @@ mod memory;
 pub mod model;
 pub mod optim;
 pub mod random;
+pub mod rank;
 pub mod sample;
 mod tensors;
+pub mod text;
 pub mod theory;
 pub mod train;

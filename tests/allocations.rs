@@ -12,6 +12,7 @@ use common::random::Random;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::model::Model;
+use plimsoll::rank::Data;
 use plimsoll::sample::Distribution;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -196,6 +197,29 @@ fn gradients_after_the_first_allocate_nothing_on_a_million_nodes_either() {
     // Half a million uniform draws over all nodes find some hundred useful ones here, 300 draws none.
     assert_later_gradients_allocate_nothing(graph, 300, 40);
     assert_later_gradients_allocate_nothing(graph, 500_000, 10);
+}
+
+#[test]
+fn gradients_of_a_ranking_after_the_first_allocate_nothing() {
+    let mut random = Random::new(6);
+    let relevance: Vec<i32> = (0..2000).map(|_| random.below(4) as i32).collect();
+    let offsets: Vec<i64> = (0..=100).map(|q| 20 * q).collect();
+    let data = Data::dense(8, &random.floats(16_000), &relevance, &offsets).unwrap();
+    for widths in [&[8, 1][..], &[8, 16, 1], &[8, 16, 4, 1]] {
+        let model = Model::gcn(widths, 1).unwrap();
+        let separate = |normalized| Estimator::separate(6, normalized).unwrap();
+        let estimators =
+            [Estimator::full(), Estimator::unbiased(), Estimator::pairs(9).unwrap(), separate(false), separate(true)];
+        for (i, mut estimator) in estimators.into_iter().enumerate() {
+            estimator.gradient(&model, &data, None).unwrap();
+            let ((), count) = counted(|| {
+                for _ in 0..100 {
+                    estimator.gradient(&model, &data, None).unwrap();
+                }
+            });
+            assert_eq!((count.requests, count.requested), (0, 0), "widths {widths:?}, estimator {i}");
+        }
+    }
 }
 
 /// Degrees with a heavy tail: the rows of a hub do not fit the room that was made for rows like the first ones.

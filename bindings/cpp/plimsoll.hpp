@@ -108,6 +108,7 @@ enum class Column : std::int32_t {
   batch_loss = PLIM_HISTORY_BATCH_LOSS,
   sample_size = PLIM_HISTORY_SAMPLE_SIZE,
   error = PLIM_HISTORY_ERROR,
+  val_ndcg = PLIM_HISTORY_VAL_NDCG,
 };
 
 /// What the best epoch is chosen by.
@@ -115,6 +116,17 @@ enum class Monitor : std::int32_t {
   val_accuracy = PLIM_MONITOR_VAL_ACCURACY,
   val_loss = PLIM_MONITOR_VAL_LOSS,
   train_loss = PLIM_MONITOR_TRAIN_LOSS,
+  val_ndcg = PLIM_MONITOR_VAL_NDCG,
+};
+
+/// What a document of relevance y adds to DCG: 2^y - 1, or y.
+enum class Gain : std::int32_t { exponential = PLIM_RANK_GAIN_EXPONENTIAL, linear = PLIM_RANK_GAIN_LINEAR };
+
+/// How a query is ranked.
+enum class Measure : std::int32_t {
+  loss = PLIM_RANK_MEASURE_LOSS,
+  accuracy = PLIM_RANK_MEASURE_ACCURACY,
+  ndcg = PLIM_RANK_MEASURE_NDCG,
 };
 
 /// How much a log's message matters; each level includes those before it.
@@ -578,13 +590,170 @@ inline double macro_f1(Span<const std::size_t> confusion) {
   return out;
 }
 
+/// Means over queries: pair loss without λ and share of pairs in the right order, where there are pairs; NDCG.
+struct RankEvaluation {
+  double loss;
+  double accuracy;
+  double ndcg;
+};
+
+/// Queries, their documents, and how relevant each document is. A Model with one output scores documents.
+class RankData : public detail::Handle<plim_rank_data, plim_rank_data_free> {
+public:
+  /// Takes over a C handle.
+  static RankData adopt(plim_rank_data *handle) noexcept { return RankData(handle); }
+
+  /// Dense features, row-major, and a relevance per document; query q has the documents offsets[q] to offsets[q + 1] - 1.
+  static RankData from_arrays(std::size_t num_features, Span<const float> row_major, Span<const std::int32_t> relevance,
+                              Span<const std::int64_t> offsets) {
+    if (num_features != 0) {
+      detail::has_size("row_major", row_major.size(), relevance.size() * num_features);
+    }
+    return RankData(make([&](plim_rank_data **out) {
+      return plim_rank_data_new(relevance.size(), num_features, row_major.data(), relevance.data(), queries(offsets),
+                                offsets.data(), out);
+    }));
+  }
+
+  /// Features in compressed sparse rows.
+  static RankData from_arrays(std::size_t num_features, Span<const std::int64_t> indptr,
+                              Span<const std::int32_t> indices, Span<const float> values,
+                              Span<const std::int32_t> relevance, Span<const std::int64_t> offsets) {
+    detail::fits_csr(relevance.size(), indptr, indices);
+    detail::same_size("values", values.size(), "indices", indices.size());
+    return RankData(make([&](plim_rank_data **out) {
+      return plim_rank_data_new_sparse(relevance.size(), num_features, indptr.data(), indices.data(), values.data(),
+                                       relevance.data(), queries(offsets), offsets.data(), out);
+    }));
+  }
+
+  /// Reads LETOR's format. `num_features` 0: the largest number in the file.
+  static RankData load(const std::string &path, std::size_t num_features = 0) {
+    return RankData(
+        make([&](plim_rank_data **out) { return plim_rank_data_load(detail::c_path(path), num_features, out); }));
+  }
+
+  /// Adds all queries of other data, and puts them into a split.
+  void append(const RankData &other, Split split) {
+    detail::check(plim_rank_data_append(get(), other.get(), static_cast<std::int32_t>(split)));
+  }
+
+  /// Mean 0 and deviation 1 for each feature, as measured on the training documents.
+  void standardize() { detail::check(plim_rank_data_standardize(get(), nullptr)); }
+
+  /// The same by those of other data, or, if they have been standardised, by the numbers used there.
+  void standardize(const RankData &reference) {
+    if (!reference) { // C would take it for the data's own
+      throw Error(PLIM_ERROR_NULL_POINTER, "reference was moved from");
+    }
+    detail::check(plim_rank_data_standardize(get(), reference.get()));
+  }
+
+  /// The queries of a split; none empties it. All are for training at first.
+  void set_split(Split split, Span<const std::int32_t> queries) {
+    detail::check(
+        plim_rank_data_set_split(get(), static_cast<std::int32_t>(split), queries.data(), queries.size()));
+  }
+
+  /// NDCG is of the first `cutoff` documents, 0 for all.
+  void set_ndcg(std::size_t cutoff, Gain gain = Gain::exponential) {
+    detail::check(plim_rank_data_set_ndcg(get(), cutoff, static_cast<std::int32_t>(gain)));
+  }
+
+  std::size_t num_queries() const noexcept { return plim_rank_data_num_queries(get()); }
+  std::size_t num_documents() const noexcept { return plim_rank_data_num_documents(get()); }
+  std::size_t num_features() const noexcept { return plim_rank_data_num_features(get()); }
+  std::size_t split_size(Split split) const noexcept {
+    return plim_rank_data_split_size(get(), static_cast<std::int32_t>(split));
+  }
+
+  /// The queries of a split.
+  std::vector<std::int32_t> split(Split split) const {
+    std::vector<std::int32_t> queries(split_size(split));
+    detail::check(
+        plim_rank_data_copy_split(get(), static_cast<std::int32_t>(split), queries.data(), queries.size()));
+    return queries;
+  }
+
+  /// Where the documents of each query begin, and their number.
+  std::vector<std::int64_t> offsets() const {
+    std::vector<std::int64_t> offsets(num_queries() + 1);
+    detail::check(plim_rank_data_copy_offsets(get(), offsets.data(), offsets.size()));
+    return offsets;
+  }
+
+  /// The relevance of each document.
+  std::vector<std::int32_t> relevance() const {
+    std::vector<std::int32_t> relevance(num_documents());
+    detail::check(plim_rank_data_copy_relevance(get(), relevance.data(), relevance.size()));
+    return relevance;
+  }
+
+  /// What a file calls each query.
+  std::vector<std::int64_t> query_ids() const {
+    std::vector<std::int64_t> ids(num_queries());
+    detail::check(plim_rank_data_copy_query_ids(get(), ids.data(), ids.size()));
+    return ids;
+  }
+
+  /// The score of each document.
+  std::vector<float> scores(const Model &model) const {
+    std::vector<float> scores(num_documents());
+    detail::check(plim_rank_score(model.get(), get(), scores.data(), scores.size()));
+    return scores;
+  }
+
+  /// Measures a model on a split, nothing sampled.
+  RankEvaluation evaluate(const Model &model, Split split) const {
+    RankEvaluation result{};
+    detail::check(plim_rank_evaluate(model.get(), get(), static_cast<std::int32_t>(split), &result.loss,
+                                     &result.accuracy, &result.ndcg));
+    return result;
+  }
+
+  /// The same for each query; NaN where there is no pair, but for NDCG.
+  std::vector<double> measure(const Model &model, Split split, Measure measure) const {
+    std::vector<double> values(split_size(split));
+    detail::check(plim_rank_measure(model.get(), get(), static_cast<std::int32_t>(split),
+                                    static_cast<std::int32_t>(measure), values.data(), values.size()));
+    return values;
+  }
+
+private:
+  explicit RankData(plim_rank_data *handle) noexcept : Handle(handle) {}
+
+  static std::size_t queries(Span<const std::int64_t> offsets) {
+    return offsets.size() == 0 ? 0 : offsets.size() - 1;
+  }
+};
+
+namespace detail {
+
+/// The functions of C that take a graph, or rank data, for what is learned.
+template <class... Rest>
+plim_status c_gradient(plim_estimator *e, const plim_model *m, const plim_graph *graph, Rest... rest) {
+  return plim_estimator_gradient(e, m, graph, rest...);
+}
+template <class... Rest>
+plim_status c_gradient(plim_estimator *e, const plim_model *m, const plim_rank_data *data, Rest... rest) {
+  return plim_rank_gradient(e, m, data, rest...);
+}
+template <class... Rest> plim_status c_train(plim_model *m, const plim_graph *graph, Rest... rest) {
+  return plim_train(m, graph, rest...);
+}
+template <class... Rest> plim_status c_train(plim_model *m, const plim_rank_data *data, Rest... rest) {
+  return plim_rank_train(m, data, rest...);
+}
+
+} // namespace detail
+
 /// A gradient in the order of Model::parameters(), and the objective as estimated, with λ.
 struct Gradient {
   std::vector<float> values;
   double loss;
 };
 
-/// Turns a batch of nodes into a gradient of a model's parameters. Setters chain.
+/// Turns a batch of nodes, or of queries, into a gradient of a model's parameters. Setters chain.
 class Estimator : public detail::Handle<plim_estimator, plim_estimator_free> {
 public:
   /// Takes over a C handle.
@@ -604,6 +773,18 @@ public:
   static Estimator consistent(Span<const std::size_t> sample_sizes) {
     return Estimator(make([&](plim_estimator **out) {
       return plim_estimator_consistent(sample_sizes.data(), sample_sizes.size(), out);
+    }));
+  }
+
+  /// To rank: from so many ranked pairs drawn of each query.
+  static Estimator pairs(std::size_t num_pairs) {
+    return Estimator(make([&](plim_estimator **out) { return plim_estimator_pairs(num_pairs, out); }));
+  }
+
+  /// To rank: from the ranked pairs between two samples of so many documents each, of every query.
+  static Estimator separate(std::size_t num_documents, bool self_normalized = false) {
+    return Estimator(make([&](plim_estimator **out) {
+      return plim_estimator_separate(num_documents, self_normalized ? 1 : 0, out);
     }));
   }
 
@@ -655,21 +836,41 @@ public:
 
   /// The same into a caller's buffer of model.num_parameters() floats; returns the loss. It allocates nothing.
   double gradient_into(Span<float> gradient, const Model &model, const Graph &graph) {
-    return gradient_into(gradient, model, graph, nullptr, 0);
+    return gradient_into(gradient, model, graph.get(), nullptr, 0);
   }
   double gradient_into(Span<float> gradient, const Model &model, const Graph &graph,
                        Span<const std::int32_t> batch) {
-    return gradient_into(gradient, model, graph, detail::list(batch), batch.size());
+    return gradient_into(gradient, model, graph.get(), detail::list(batch), batch.size());
+  }
+
+  /// The same of a ranking: over all training queries, or a batch of queries.
+  Gradient gradient(const Model &model, const RankData &data) {
+    Gradient result{std::vector<float>(model.num_parameters()), 0};
+    result.loss = gradient_into(result.values, model, data);
+    return result;
+  }
+  Gradient gradient(const Model &model, const RankData &data, Span<const std::int32_t> batch) {
+    Gradient result{std::vector<float>(model.num_parameters()), 0};
+    result.loss = gradient_into(result.values, model, data, batch);
+    return result;
+  }
+  double gradient_into(Span<float> gradient, const Model &model, const RankData &data) {
+    return gradient_into(gradient, model, data.get(), nullptr, 0);
+  }
+  double gradient_into(Span<float> gradient, const Model &model, const RankData &data,
+                       Span<const std::int32_t> batch) {
+    return gradient_into(gradient, model, data.get(), detail::list(batch), batch.size());
   }
 
 private:
   explicit Estimator(plim_estimator *handle) noexcept : Handle(handle) {}
 
-  double gradient_into(Span<float> gradient, const Model &model, const Graph &graph, const std::int32_t *batch,
+  template <class Problem>
+  double gradient_into(Span<float> gradient, const Model &model, const Problem *problem, const std::int32_t *batch,
                        std::size_t count) {
     double loss = 0;
-    detail::check(plim_estimator_gradient(get(), model.get(), graph.get(), batch, count, gradient.data(),
-                                          gradient.size(), &loss));
+    detail::check(
+        detail::c_gradient(get(), model.get(), problem, batch, count, gradient.data(), gradient.size(), &loss));
     return loss;
   }
 };
@@ -1035,6 +1236,7 @@ public:
 
 private:
   friend TrainResult train(Model &, const Graph &, Estimator &, Optimizer &, const TrainOptions &);
+  friend TrainResult train(Model &, const RankData &, Estimator &, Optimizer &, const TrainOptions &);
 
   explicit TrainOptions(plim_train_options *handle) noexcept : Handle(handle) {}
 
@@ -1055,11 +1257,12 @@ private:
 
 namespace detail {
 
-inline TrainResult train(plim_model *model, const plim_graph *graph, plim_estimator *estimator,
-                         plim_optimizer *optimizer, const plim_train_options *options) {
+template <class Problem>
+TrainResult train(plim_model *model, const Problem *problem, plim_estimator *estimator, plim_optimizer *optimizer,
+                  const plim_train_options *options) {
   Run run;
   plim_history *handle = nullptr;
-  const plim_status status = plim_train(model, graph, estimator, optimizer, options, &handle);
+  const plim_status status = c_train(model, problem, estimator, optimizer, options, &handle);
   History history = History::adopt(handle);
   if (run.thrown) {
     std::rethrow_exception(run.thrown);
@@ -1089,6 +1292,21 @@ inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator,
 /// The same with the default options.
 inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator, Optimizer &optimizer) {
   return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), nullptr);
+}
+
+/// Trains a model to rank: batches are of queries, the accuracy is that of pairs.
+inline TrainResult train(Model &model, const RankData &data, Estimator &estimator, Optimizer &optimizer,
+                         const TrainOptions &options) {
+  if (!options) {
+    throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
+  }
+  const auto kept = std::make_pair(options.callback_, options.log_);
+  return detail::train(model.get(), data.get(), estimator.get(), optimizer.get(), options.get());
+}
+
+/// The same with the default options.
+inline TrainResult train(Model &model, const RankData &data, Estimator &estimator, Optimizer &optimizer) {
+  return detail::train(model.get(), data.get(), estimator.get(), optimizer.get(), nullptr);
 }
 
 /// How far SGD can be from the optimum when its gradients are wrong by so much: what Theorems 2 to 7 promise. A
@@ -1316,6 +1534,18 @@ public:
     handle_.reset(handle);
   }
 
+  /// The same on rank data.
+  Tail(const Estimator &estimator, const Model &model, const RankData &data, Span<const std::size_t> sample_sizes,
+       Span<const double> deltas, const ProbeOptions &options = ProbeOptions())
+      : Tail(nullptr, sample_sizes.size(), deltas.size()) {
+    plim_tail *handle = nullptr;
+    options.measure([&](const plim_probe_options *how) {
+      return plim_rank_tail_new(estimator.get(), model.get(), data.get(), sample_sizes.data(), sample_sizes.size(),
+                                deltas.data(), deltas.size(), how, &handle);
+    });
+    handle_.reset(handle);
+  }
+
   /// Share of the gradients that missed by δ or more, and its 95 % interval: for each sample size and δ, row by row of a
   /// size.
   std::vector<double> probability() const { return copy(PLIM_TAIL_PROBABILITY, num_shares_); }
@@ -1373,6 +1603,17 @@ public:
     plim_plan *handle = nullptr;
     options.measure([&](const plim_probe_options *how) {
       return plim_plan_new(estimator.get(), model.get(), graph.get(), delta, epsilon, t, how, &handle);
+    });
+    handle_.reset(handle);
+  }
+
+  /// The same on rank data.
+  Plan(const Estimator &estimator, const Model &model, const RankData &data, double delta, double epsilon, std::size_t t,
+       const ProbeOptions &options = ProbeOptions())
+      : Plan(nullptr) {
+    plim_plan *handle = nullptr;
+    options.measure([&](const plim_probe_options *how) {
+      return plim_rank_plan_new(estimator.get(), model.get(), data.get(), delta, epsilon, t, how, &handle);
     });
     handle_.reset(handle);
   }

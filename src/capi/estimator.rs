@@ -6,7 +6,8 @@ use super::handle::Object;
 use super::model::plim_model;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::estimator::Estimator;
+use crate::error::Result;
+use crate::estimator::{Estimator, Problem};
 use crate::sample::Distribution;
 
 /// Estimates gradients of a model on a graph. Release it with plim_estimator_free().
@@ -23,11 +24,11 @@ pub const PLIM_DISTRIBUTION_NEIGHBORS: i32 = 2;
 /// Draw from S in proportion to ‖Â(rows above, u)‖².
 pub const PLIM_DISTRIBUTION_LADIES: i32 = 3;
 
-/// The mean over batches is the gradient over all training nodes.
+/// The mean over batches and draws is the gradient over all training nodes, or training queries.
 pub const PLIM_PROPERTY_UNBIASED: u32 = 1;
 /// The estimate converges to the batch's exact gradient as the sample sizes grow.
 pub const PLIM_PROPERTY_CONSISTENT: u32 = 2;
-/// The estimate is the gradient over all training nodes.
+/// The estimate is the gradient over all training nodes, or training queries.
 pub const PLIM_PROPERTY_EXACT: u32 = 4;
 
 /// What the getters tell of a estimator.
@@ -97,6 +98,53 @@ pub unsafe extern "C" fn plim_estimator_consistent(
         // SAFETY: the caller promises `num_layers` readable sizes.
         let sizes = unsafe { ptr::slice("sample_sizes", sample_sizes, num_layers) }?;
         out.give(Estimator::consistent(sizes)?)
+    })
+}
+
+/// Makes an estimator for rankings: the gradient of a batch of queries from ranked pairs drawn of each.
+///
+/// For each gradient and query, t of its pairs of documents of different relevance are drawn afresh with replacement, all
+/// alike, and their losses averaged. Unbiased and consistent.
+///
+/// @param num_pairs  t, in [1, 1048576].
+/// @param out        receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_estimator_pairs(num_pairs: usize, out: *mut *mut plim_estimator) -> plim_status {
+    guard(|| {
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::out("out", out) }?;
+        out.give(Estimator::pairs(num_pairs)?)
+    })
+}
+
+/// Makes an estimator for rankings: the gradient of a batch of queries from all ranked pairs between two samples of each.
+///
+/// For each gradient and query, t documents i are drawn from the n_i that rank above another, and t documents j from the n_j
+/// that rank below another, afresh and with replacement. Each pair of one i and one j that is ranked in this order has
+/// the weight n_i n_j / t² over the number of the query's ranked pairs, which makes the estimate unbiased and consistent.
+/// Self-normalised, the pairs of the sample have equal weights that add up to 1: the estimate is biased and consistent; a query
+/// whose sample has no ranked pair adds 0. Where relevance has two levels both are the same.
+///
+/// @param num_documents    t, in [1, 1048576].
+/// @param self_normalized  0 for fixed weights; anything else for self-normalised ones.
+/// @param out              receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
+///                         returned.
+///
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_estimator_separate(
+    num_documents: usize,
+    self_normalized: i32,
+    out: *mut *mut plim_estimator,
+) -> plim_status {
+    guard(|| {
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::out("out", out) }?;
+        out.give(Estimator::separate(num_documents, self_normalized != 0)?)
     })
 }
 
@@ -206,7 +254,8 @@ pub unsafe extern "C" fn plim_estimator_set_draws(
 /// @param estimator  the estimator.
 ///
 /// @return 7 for the full estimator, 1 for the unbiased one and for a consistent one that samples no layer, 2 for a
-///         consistent one, 0 with pinned draws, for NULL or a handle that is not live.
+///         consistent one, 0 with pinned draws; 3 for pairs and for separate samples, 2 if they are self-normalised; 0 for
+///         NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_estimator_property(estimator: *const plim_estimator) -> u32 {
     getter(|| Some(ptr::facts(estimator)?.property))
@@ -244,19 +293,33 @@ pub unsafe extern "C" fn plim_estimator_gradient(
     capacity: usize,
     loss: *mut f64,
 ) -> plim_status {
-    guard(|| {
-        let estimator = ptr::handle("estimator", estimator)?;
-        let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
-        let (mut estimator, model, graph) = (estimator.write()?, model.read()?, graph.read()?);
-        // SAFETY: the caller promises `batch_size` readable ids.
-        let batch = unsafe { ptr::list_or_all("batch", batch, batch_size) }?;
-        // SAFETY: the caller promises `gradient` is NULL or valid for `capacity` writes.
-        let buffer = unsafe { ptr::buffer("gradient", gradient, capacity, model.parameters().len()) }?;
-        // SAFETY: the caller promises `loss` is NULL or valid for one write.
-        let loss = unsafe { ptr::optional_out("loss", loss) }?;
-        let (value, gradient) = estimator.gradient(&model, &graph, batch)?;
-        buffer.put(gradient);
-        loss.into_iter().for_each(|out| out.set(value));
-        Ok(())
-    })
+    let (batch, gradient) = ((batch, batch_size), (gradient, capacity));
+    // SAFETY: the caller promises as much of these pointers.
+    guard(|| unsafe { gradient_on((estimator, model), ("graph", graph), batch, gradient, loss) })
+}
+
+/// Estimates on a problem behind a handle, which is named in complaints.
+///
+/// # Safety
+/// `batch` must be readable for so many ids, `gradient` and `loss` NULL or valid for so many writes, and for one.
+pub(super) unsafe fn gradient_on<C: Opaque<Object: Problem>>(
+    (estimator, model): (*mut plim_estimator, *const plim_model),
+    (name, problem): (&str, *const C),
+    (batch, batch_size): (*const i32, usize),
+    (gradient, capacity): (*mut f32, usize),
+    loss: *mut f64,
+) -> Result<()> {
+    let estimator = ptr::handle("estimator", estimator)?;
+    let (model, problem) = (ptr::handle("model", model)?, ptr::handle(name, problem)?);
+    let (mut estimator, model, problem) = (estimator.write()?, model.read()?, problem.read()?);
+    // SAFETY: the caller's promise is passed on.
+    let batch = unsafe { ptr::list_or_all("batch", batch, batch_size) }?;
+    // SAFETY: as above.
+    let buffer = unsafe { ptr::buffer("gradient", gradient, capacity, model.parameters().len()) }?;
+    // SAFETY: as above.
+    let loss = unsafe { ptr::optional_out("loss", loss) }?;
+    let (value, gradient) = estimator.gradient(&model, &*problem, batch)?;
+    buffer.put(gradient);
+    loss.into_iter().for_each(|out| out.set(value));
+    Ok(())
 }

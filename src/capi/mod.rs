@@ -19,6 +19,7 @@ mod optimizer;
 mod plan;
 mod progress;
 mod ptr;
+mod rank;
 #[cfg(any(feature = "capi", test))]
 #[cfg_attr(not(feature = "capi"), allow(dead_code))]
 mod reserve;
@@ -35,6 +36,7 @@ pub use model::*;
 pub use optimizer::*;
 pub use plan::*;
 pub use progress::{plim_progress, plim_progress_fn};
+pub use rank::*;
 pub use status::*;
 pub use tail::*;
 pub use train::*;

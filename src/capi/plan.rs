@@ -8,6 +8,8 @@ use super::model::plim_model;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use super::tail::{ProbeOptions, plim_probe_options};
+use crate::error::Result;
+use crate::estimator::Problem;
 use crate::theory::plan::{Goal, Plan, plan};
 use std::ffi::c_char;
 
@@ -96,16 +98,29 @@ pub unsafe extern "C" fn plim_plan_new(
     options: *const plim_probe_options,
     out: *mut *mut plim_plan,
 ) -> plim_status {
-    guard(|| {
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::out("out", out) }?;
-        let (estimator, model) = (ptr::handle("estimator", estimator)?, ptr::handle("model", model)?);
-        let graph = ptr::handle("graph", graph)?;
-        let ProbeOptions { options, mut callbacks } = ProbeOptions::of(options)?;
-        let (estimator, model, graph) = (estimator.read()?, model.read()?, graph.read()?);
-        let goal = Goal { delta, epsilon, steps: t };
-        out.give(plan(&estimator, &model, &graph, goal, &options, &mut callbacks)?)
-    })
+    let goal = Goal { delta, epsilon, steps: t };
+    // SAFETY: the caller promises `out` is NULL or valid for one write.
+    guard(|| unsafe { plan_on((estimator, model), ("graph", graph), goal, options, out) })
+}
+
+/// Plans on a problem behind a handle, which is named in complaints.
+///
+/// # Safety
+/// `out` must be NULL or valid for one write.
+pub(super) unsafe fn plan_on<C: Opaque<Object: Problem>>(
+    (estimator, model): (*const plim_estimator, *const plim_model),
+    (name, problem): (&str, *const C),
+    goal: Goal,
+    options: *const plim_probe_options,
+    out: *mut *mut plim_plan,
+) -> Result<()> {
+    // SAFETY: the caller's promise is passed on.
+    let out = unsafe { ptr::out("out", out) }?;
+    let (estimator, model) = (ptr::handle("estimator", estimator)?, ptr::handle("model", model)?);
+    let problem = ptr::handle(name, problem)?;
+    let ProbeOptions { options, mut callbacks } = ProbeOptions::of(options)?;
+    let (estimator, model, problem) = (estimator.read()?, model.read()?, problem.read()?);
+    out.give(plan(&estimator, &model, &*problem, goal, &options, &mut callbacks)?)
 }
 
 /// Whether to sample.

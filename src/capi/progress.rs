@@ -24,6 +24,8 @@ pub struct plim_progress {
     pub val_accuracy: f64,
     /// Seconds of training steps, or of the measurement, so far.
     pub seconds: f64,
+    /// Mean NDCG of the validation queries; NaN if not evaluated, and on a graph.
+    pub val_ndcg: f64,
 }
 
 /// Told of progress; a non-zero answer cancels.

@@ -10,6 +10,7 @@ use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result, try_copied};
+use crate::estimator::Problem;
 use crate::log::{Level, Log};
 use crate::optim::Interrupt;
 use crate::theory::tail::{self, Observer, Options, Progress, Tail};
@@ -82,6 +83,7 @@ impl Observer for Callbacks {
             val_loss: f64::NAN,
             val_accuracy: f64::NAN,
             seconds: progress.seconds,
+            val_ndcg: f64::NAN,
         })
     }
 }
@@ -255,25 +257,26 @@ pub extern "C" fn plim_probe_options_set_log(
     })
 }
 
-/// Measures.
+/// Measures on a problem behind a handle, which is named in complaints.
 ///
 /// # Safety
 /// `sample_sizes` and `deltas` must be readable for so many elements.
-unsafe fn measure(
-    (estimator, model, graph): (*const plim_estimator, *const plim_model, *const plim_graph),
+pub(super) unsafe fn measure<C: Opaque<Object: Problem>>(
+    (estimator, model): (*const plim_estimator, *const plim_model),
+    (name, problem): (&str, *const C),
     (sample_sizes, num_sizes): (*const usize, usize),
     (deltas, num_deltas): (*const f64, usize),
     options: *const plim_probe_options,
 ) -> Result<Tail> {
     let (estimator, model) = (ptr::handle("estimator", estimator)?, ptr::handle("model", model)?);
-    let graph = ptr::handle("graph", graph)?;
+    let problem = ptr::handle(name, problem)?;
     // SAFETY: the caller's promise is passed on.
     let sizes = unsafe { ptr::slice("sample_sizes", sample_sizes, num_sizes) }?;
     // SAFETY: as above.
     let deltas = unsafe { ptr::slice("deltas", deltas, num_deltas) }?;
     let ProbeOptions { options, mut callbacks } = ProbeOptions::of(options)?;
-    let (estimator, model, graph) = (estimator.read()?, model.read()?, graph.read()?);
-    tail::tail(&estimator, &model, &graph, (sizes, deltas), &options, &mut callbacks)
+    let (estimator, model, problem) = (estimator.read()?, model.read()?, problem.read()?);
+    tail::tail(&estimator, &model, &*problem, (sizes, deltas), &options, &mut callbacks)
 }
 
 /// Measures how often an estimator's gradient is wrong by δ or more.
@@ -318,9 +321,9 @@ pub unsafe extern "C" fn plim_tail_probability(
         let needed = num_sizes.saturating_mul(num_deltas);
         // SAFETY: the caller promises `out` is NULL or valid for `capacity` writes.
         let out = unsafe { ptr::buffer("out", out, capacity, needed) }?;
-        let handles = (estimator, model, graph);
+        let (handles, on) = ((estimator, model), ("graph", graph));
         // SAFETY: the caller promises readable arrays of these lengths.
-        let tail = unsafe { measure(handles, (sample_sizes, num_sizes), (deltas, num_deltas), options) }?;
+        let tail = unsafe { measure(handles, on, (sample_sizes, num_sizes), (deltas, num_deltas), options) }?;
         out.put(&tail.probabilities);
         Ok(())
     })
@@ -355,9 +358,9 @@ pub unsafe extern "C" fn plim_tail_new(
     guard(|| {
         // SAFETY: the caller promises `out` is NULL or valid for one write.
         let out = unsafe { ptr::out("out", out) }?;
-        let handles = (estimator, model, graph);
+        let (handles, on) = ((estimator, model), ("graph", graph));
         // SAFETY: the caller promises readable arrays of these lengths.
-        out.give(unsafe { measure(handles, (sample_sizes, num_sizes), (deltas, num_deltas), options) }?)
+        out.give(unsafe { measure(handles, on, (sample_sizes, num_sizes), (deltas, num_deltas), options) }?)
     })
 }
 

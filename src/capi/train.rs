@@ -11,6 +11,7 @@ use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, Result, try_with_capacity};
+use crate::estimator::{Evaluation, Problem};
 use crate::log::Level;
 use crate::model::Model;
 use crate::optim::Interrupt;
@@ -41,6 +42,8 @@ pub const PLIM_HISTORY_BATCH_LOSS: i32 = 4;
 pub const PLIM_HISTORY_SAMPLE_SIZE: i32 = 5;
 /// Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
 pub const PLIM_HISTORY_ERROR: i32 = 6;
+/// Column: mean NDCG of the validation queries, by plim_rank_train().
+pub const PLIM_HISTORY_VAL_NDCG: i32 = 7;
 
 /// Monitor: the highest accuracy over the validation nodes is the best. The default.
 pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
@@ -48,6 +51,8 @@ pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
 pub const PLIM_MONITOR_VAL_LOSS: i32 = 1;
 /// Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
 pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
+/// Monitor: the highest mean NDCG of the validation queries is the best. For plim_rank_train() alone.
+pub const PLIM_MONITOR_VAL_NDCG: i32 = 3;
 
 /// Options and the callbacks that go with them.
 #[derive(Clone)]
@@ -220,7 +225,8 @@ pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_optio
 /// checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
 ///
 /// @param options  the options.
-/// @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS or PLIM_MONITOR_TRAIN_LOSS.
+/// @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS, PLIM_MONITOR_TRAIN_LOSS or, to
+///                 rank, PLIM_MONITOR_VAL_NDCG, for which plim_train() answers PLIM_ERROR_UNSUPPORTED.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -398,7 +404,7 @@ pub extern "C" fn plim_train_options_set_log(
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
 ///         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
 ///         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_UNSUPPORTED
-///         (adaptive sizes for an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
+///         (an estimator or a monitor for rankings, adaptive sizes for one that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
 ///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -410,27 +416,41 @@ pub unsafe extern "C" fn plim_train(
     options: *const plim_train_options,
     out: *mut *mut plim_history,
 ) -> plim_status {
-    guard(|| {
-        let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
-        let (estimator, optimizer) = (ptr::handle("estimator", estimator)?, ptr::handle("optimizer", optimizer)?);
-        let options = match options.is_null() {
-            true => TrainOptions::default(),
-            false => ptr::handle("options", options)?.read()?.clone(),
-        };
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::optional_out("out", out) }?;
-        let (mut model, graph) = (model.write()?, graph.read()?);
-        let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
-        let mut working = model.working_copy()?;
-        let TrainOptions { options, callback, logger } = options;
-        let mut watcher = Watcher { model: &mut model, callback, logger };
-        let (history, outcome) = train(&mut working, &graph, &mut estimator, &mut optimizer, &options, &mut watcher);
-        model.set_parameters(working.parameters())?;
-        if let (Some(out), Ok(()) | Err(Error::Diverged(_) | Error::Cancelled(_))) = (out, &outcome) {
-            out.give(history)?;
-        }
-        outcome
-    })
+    // SAFETY: the caller promises `out` is NULL or valid for one write.
+    guard(|| unsafe { train_on(model, ("graph", graph), estimator, optimizer, options, out) })
+}
+
+/// Trains on a problem behind a handle, which is named in complaints.
+///
+/// # Safety
+/// `out` must be NULL or valid for one write.
+pub(super) unsafe fn train_on<C: Opaque<Object: Problem>>(
+    model: *mut plim_model,
+    (name, problem): (&str, *const C),
+    estimator: *mut plim_estimator,
+    optimizer: *mut plim_optimizer,
+    options: *const plim_train_options,
+    out: *mut *mut plim_history,
+) -> Result<()> {
+    let (model, problem) = (ptr::handle("model", model)?, ptr::handle(name, problem)?);
+    let (estimator, optimizer) = (ptr::handle("estimator", estimator)?, ptr::handle("optimizer", optimizer)?);
+    let options = match options.is_null() {
+        true => TrainOptions::default(),
+        false => ptr::handle("options", options)?.read()?.clone(),
+    };
+    // SAFETY: the caller's promise is passed on.
+    let out = unsafe { ptr::optional_out("out", out) }?;
+    let (mut model, problem) = (model.write()?, problem.read()?);
+    let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
+    let mut working = model.working_copy()?;
+    let TrainOptions { options, callback, logger } = options;
+    let mut watcher = Watcher { model: &mut model, callback, logger };
+    let (history, outcome) = train(&mut working, &*problem, &mut estimator, &mut optimizer, &options, &mut watcher);
+    model.set_parameters(working.parameters())?;
+    if let (Some(out), Ok(()) | Err(Error::Diverged(_) | Error::Cancelled(_))) = (out, &outcome) {
+        out.give(history)?;
+    }
+    outcome
 }
 
 /// Calls the caller's functions while the model, with its present parameters, is open to readers.
@@ -446,7 +466,8 @@ impl Observer for Watcher<'_, '_> {
             return Ok(());
         }
         self.model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
-        let &Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds } = progress;
+        let &Progress { epoch, num_epochs, step, num_steps, evaluation, seconds } = progress;
+        let Evaluation { train_loss, val_loss, val_accuracy, val_ndcg } = evaluation;
         let progress = plim_progress {
             struct_size: size_of::<plim_progress>(),
             epoch,
@@ -457,6 +478,7 @@ impl Observer for Watcher<'_, '_> {
             val_loss,
             val_accuracy,
             seconds,
+            val_ndcg,
         };
         self.model.released(|| self.callback.call(&progress))
     }
@@ -496,7 +518,7 @@ pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize
 ///
 /// @param history   the history.
 /// @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS,
-///                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE or PLIM_HISTORY_ERROR.
+///                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE, PLIM_HISTORY_ERROR or PLIM_HISTORY_VAL_NDCG.
 /// @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated, there is no
 ///                  validation split, or sampling is not adaptive; untouched unless PLIM_OK is returned.
 /// @param capacity  numbers that `dst` has room for.

@@ -1,10 +1,14 @@
 //! Gradient estimators: from a batch to a gradient, each with the property it declares.
 
+mod problem;
+
+pub use problem::{Evaluation, Key, Problem};
+
 use crate::error::{Error, Result, try_copied, try_filled};
 use crate::graph::{Graph, Split};
 use crate::kernel::table;
 use crate::model::{Model, Workspace};
-use crate::sample::{Distribution, Draws, Layer, checksum};
+use crate::sample::{Distribution, Layer, checksum};
 
 /// The mean over draws is the true gradient.
 pub const UNBIASED: u32 = 1;
@@ -13,19 +17,20 @@ pub const CONSISTENT: u32 = 2;
 /// The estimate is the true gradient.
 pub const EXACT: u32 = 4;
 
-/// Estimates the gradient of a model on a graph.
+/// Estimates the gradient of a model on a problem.
 pub struct Estimator {
     kind: Kind,
     seed: u64,
     /// Gradients since the seed was set: with the seed and the layer, the key of the draws.
     step: u64,
     workspace: Box<Workspace>,
-    /// The state of a graph and the number of layers that the workspace's chain is for, if it can be used again.
+    /// The state of a problem and the number of layers that the workspace's chain is for, if it can be used again.
     cut_for: Option<(u64, usize)>,
 }
 
-enum Kind {
-    /// All training nodes, nothing drawn.
+/// What an estimator draws.
+pub enum Kind {
+    /// All training items, nothing drawn.
     Full,
     /// A batch, and all of its neighbourhood.
     Unbiased,
@@ -33,9 +38,22 @@ enum Kind {
     Consistent {
         /// Draws at the input of each layer; 0 = exact.
         sizes: Vec<usize>,
+        /// P of all layers.
         distribution: Distribution,
         /// The caller's own draws, layer by layer.
         draws: Vec<Option<Vec<i32>>>,
+    },
+    /// A batch of queries, and this many ranked pairs drawn of each.
+    Pairs {
+        /// t.
+        size: usize,
+    },
+    /// A batch of queries, and the ranked pairs between two samples of each, drawn separately.
+    Separate {
+        /// Documents of a sample.
+        size: usize,
+        /// Whether the sum over pairs is divided by their number in the sample.
+        self_normalized: bool,
     },
 }
 
@@ -66,11 +84,24 @@ impl Estimator {
         }))
     }
 
+    /// The gradient of a batch of queries from `size` ranked pairs drawn of each.
+    pub fn pairs(size: usize) -> Result<Self> {
+        Ok(Self::new(Kind::Pairs { size: check_size("num_pairs", size)? }))
+    }
+
+    /// The gradient of a batch of queries from the ranked pairs between `size` documents drawn to be above and as many drawn
+    /// to be below.
+    pub fn separate(size: usize, self_normalized: bool) -> Result<Self> {
+        Ok(Self::new(Kind::Separate { size: check_size("num_documents", size)?, self_normalized }))
+    }
+
     /// Another estimator that differs from this one in its sample size alone, and begins its draws anew.
     pub fn with_size(&self, size: usize) -> Result<Self> {
         let kind = match &self.kind {
             Kind::Full => Kind::Full,
             Kind::Unbiased => Kind::Unbiased,
+            &Kind::Pairs { size } => Kind::Pairs { size },
+            &Kind::Separate { size, self_normalized } => Kind::Separate { size, self_normalized },
             Kind::Consistent { sizes, distribution, draws } => Kind::Consistent {
                 sizes: try_copied(sizes)?,
                 distribution: distribution.clone(),
@@ -85,8 +116,10 @@ impl Estimator {
 
     /// Puts `size` in the place of every sample size but 0; the full and the unbiased estimator have none.
     pub fn set_size(&mut self, size: usize) {
-        if let Kind::Consistent { sizes, .. } = &mut self.kind {
-            sizes.iter_mut().filter(|t| **t > 0).for_each(|t| *t = size);
+        match &mut self.kind {
+            Kind::Consistent { sizes, .. } => sizes.iter_mut().filter(|t| **t > 0).for_each(|t| *t = size),
+            Kind::Pairs { size: t } | Kind::Separate { size: t, .. } => *t = size,
+            Kind::Full | Kind::Unbiased => {}
         }
     }
 
@@ -96,15 +129,17 @@ impl Estimator {
             Kind::Consistent { sizes, draws, .. } => {
                 sizes.iter().zip(draws).filter(|(t, given)| **t > 0 && given.is_none()).map(|(t, _)| *t).max()
             }
-            _ => None,
+            Kind::Pairs { size } | Kind::Separate { size, .. } => Some(*size),
+            Kind::Full | Kind::Unbiased => None,
         }
     }
 
-    /// Sample sizes by layer; none of the full and the unbiased estimator.
+    /// Sample sizes by layer, or the one of a ranking; none of the full and the unbiased estimator.
     pub fn sizes(&self) -> &[usize] {
         match &self.kind {
             Kind::Consistent { sizes, .. } => sizes,
-            _ => &[],
+            Kind::Pairs { size } | Kind::Separate { size, .. } => std::slice::from_ref(size),
+            Kind::Full | Kind::Unbiased => &[],
         }
     }
 
@@ -168,8 +203,8 @@ impl Estimator {
     /// What tells this estimator from another: kind, sizes, distribution and seed.
     pub fn description(&self) -> String {
         let kind = match &self.kind {
-            Kind::Full => "full".to_string(),
-            Kind::Unbiased => "unbiased".to_string(),
+            Kind::Full | Kind::Unbiased => self.kind.name().to_string(),
+            Kind::Pairs { size } | Kind::Separate { size, .. } => format!("{} {size}", self.kind.name()),
             Kind::Consistent { sizes, distribution, draws } => {
                 let checksum = |nodes: &Vec<i32>| checksum(nodes.iter().map(|v| v.to_le_bytes()));
                 let pinned: Vec<_> = draws.iter().map(|d| d.as_ref().map(|d| (d.len(), checksum(d)))).collect();
@@ -179,11 +214,14 @@ impl Estimator {
         format!("{kind}, seed {}", self.seed)
     }
 
-    /// Checks that model and graph fit each other and this estimator, as a gradient would.
-    pub fn check(&self, model: &Model, graph: &Graph) -> Result<()> {
-        model.check_features(graph)?;
-        model.check_classes(graph)?;
-        self.kind.check(model, graph)
+    /// Checks that model and problem fit each other and this estimator, as a gradient would.
+    pub fn check(&self, model: &Model, problem: &dyn Problem) -> Result<()> {
+        problem.check(model, &self.kind)
+    }
+
+    /// What is estimated, and how.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
     }
 
     /// The property bits. Pinned draws are whatever the caller makes them, so nothing is claimed of them.
@@ -194,32 +232,30 @@ impl Estimator {
             Kind::Consistent { draws, .. } if draws.iter().any(Option::is_some) => 0,
             Kind::Consistent { sizes, .. } if sizes.iter().all(|&t| t == 0) => UNBIASED,
             Kind::Consistent { .. } => CONSISTENT,
+            Kind::Pairs { .. } | Kind::Separate { self_normalized: false, .. } => UNBIASED | CONSISTENT,
+            Kind::Separate { self_normalized: true, .. } => CONSISTENT,
         }
     }
 
-    /// Loss and gradient at the model's parameters, over `batch` (`None`: all training nodes).
+    /// Loss and gradient at the model's parameters, over `batch` (`None`: all training items).
     ///
     /// The gradient stays in this estimator's buffer until the next call. Cost: degrees of the rows touched times
     /// widths; the number of nodes enters only the first call, which makes room.
-    pub fn gradient(&mut self, model: &Model, graph: &Graph, batch: Option<&[i32]>) -> Result<(f64, &[f32])> {
-        self.check(model, graph)?;
-        let labels = graph.labels()?;
-        let nodes = match batch {
-            None => graph.labelled_split(Split::Train)?,
+    pub fn gradient(&mut self, model: &Model, problem: &dyn Problem, batch: Option<&[i32]>) -> Result<(f64, &[f32])> {
+        self.check(model, problem)?;
+        let items = match batch {
+            None => problem.items(Split::Train)?,
             Some(_) if self.is_full() => {
                 return Err(Error::InvalidArgument("batch: the full estimator takes none".to_string()));
             }
             Some([]) => return Err(Error::InvalidArgument("batch is empty".to_string())),
-            Some(nodes) => {
-                graph.check_nodes(nodes, "batch")?;
-                if let Some(at) = nodes.iter().position(|&v| labels[v as usize] < 0) {
-                    return Err(Error::entry("batch", at, nodes[at], "has no label"));
-                }
-                self.workspace.sampler.check_distinct(graph.num_nodes(), nodes, "batch")?;
-                nodes
+            Some(items) => {
+                problem.check_batch(items)?;
+                self.workspace.sampler.check_distinct(problem.num_items(), items, "batch")?;
+                items
             }
         };
-        let (loss, _) = self.estimate(model, graph, nodes)?;
+        let (loss, _) = self.estimate(model, problem, items)?;
         let gradient = self.workspace.gradient();
         if table().largest(gradient).is_finite() {
             return Ok((loss, gradient));
@@ -228,34 +264,51 @@ impl Estimator {
         Err(Error::Diverged("not every entry of the gradient is finite".to_string()))
     }
 
-    /// The same over nodes that are known to be labelled and distinct, with model and graph that have passed
-    /// [`Estimator::check`]. The loss is finite, the gradient may not be.
-    pub fn estimate(&mut self, model: &Model, graph: &Graph, nodes: &[i32]) -> Result<(f64, &[f32])> {
-        let Workspace { chain, sampler, .. } = &mut *self.workspace;
-        let draws = Draws { distribution: self.kind.distribution(), seed: self.seed, step: self.step };
-        // All training nodes of the same graph need the same chain every time.
-        let cut_for = matches!(self.kind, Kind::Full).then(|| (graph.version(), model.num_layers()));
+    /// The same over items that are known to be distinct and to have something to learn from, with model and problem that
+    /// have passed [`Estimator::check`]. The loss is finite, the gradient may not be.
+    pub fn estimate(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<(f64, &[f32])> {
+        // All training items of the same problem need the same chain every time.
+        let cut_for = matches!(self.kind, Kind::Full).then(|| (problem.version(), model.num_layers()));
         if cut_for.is_none() || cut_for != self.cut_for {
             self.cut_for = None;
-            chain.cut(graph, nodes, model.num_layers(), |l| self.kind.layer(l), &draws, sampler)?;
+            problem.cut(model, &self.kind, Key { seed: self.seed, step: self.step }, items, &mut self.workspace)?;
             self.cut_for = cut_for;
         }
-        let loss = self.workspace.loss_and_gradient(model, graph, &*model.threads()?, graph.labels()?)?;
+        let loss = problem.loss_and_gradient(model, &mut self.workspace)?;
         self.step += 1;
         Ok((loss, self.workspace.gradient()))
     }
 }
 
 impl Kind {
+    /// The most pairs or documents that a ranking draws of a query.
+    pub const LARGEST_SIZE: usize = 1 << 20;
+
+    /// Its name in messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Full => "full",
+            Kind::Unbiased => "unbiased",
+            Kind::Consistent { .. } => "consistent",
+            Kind::Pairs { .. } => "pairs",
+            Kind::Separate { self_normalized: false, .. } => "separate",
+            Kind::Separate { self_normalized: true, .. } => "self-normalised separate",
+        }
+    }
+
     fn draws_nothing(&self) -> Error {
-        let name = if matches!(self, Kind::Full) { "full" } else { "unbiased" };
-        Error::Unsupported(format!("the {name} estimator draws no nodes"))
+        Error::Unsupported(format!("the {} estimator draws no nodes", self.name()))
     }
 
     /// Checks that sample sizes, weights and draws fit the model and the graph.
     fn check(&self, model: &Model, graph: &Graph) -> Result<()> {
-        let Kind::Consistent { sizes, distribution, draws } = self else {
-            return Ok(());
+        let (sizes, distribution, draws) = match self {
+            Kind::Full | Kind::Unbiased => return Ok(()),
+            Kind::Consistent { sizes, distribution, draws } => (sizes, distribution, draws),
+            Kind::Pairs { .. } | Kind::Separate { .. } => {
+                let text = format!("the {} estimator draws pairs of documents, which a graph has not", self.name());
+                return Err(Error::Unsupported(text));
+            }
         };
         if sizes.len() != model.num_layers() {
             let text = format!("{} sample sizes for a model of {} layers", sizes.len(), model.num_layers());
@@ -286,5 +339,14 @@ impl Kind {
             },
             _ => Layer::Exact,
         }
+    }
+}
+
+/// A sample of a query has at least one, and not so many that rows could no longer be counted in 32 bits.
+fn check_size(name: &str, size: usize) -> Result<usize> {
+    const MOST: usize = Kind::LARGEST_SIZE;
+    match size {
+        1..=MOST => Ok(size),
+        _ => Err(Error::InvalidArgument(format!("{name} = {size} is outside [1, {MOST}]"))),
     }
 }

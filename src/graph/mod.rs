@@ -56,10 +56,12 @@ const SPLITS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Val, "val")
 /// An attributed graph.
 pub struct Graph {
     adjacency: Adjacency,
-    features: Option<Matrix>,
+    features: Option<Arc<Matrix>>,
     labels: Option<Vec<i32>>,
     num_classes: usize,
     splits: [Vec<i32>; 3],
+    /// Whether Â is the identity: nothing is linked, and ÂX is X.
+    identity: bool,
     cache_bytes: usize,
     outlook: OnceLock<Outlook>,
     aggregated: Mutex<Aggregated>,
@@ -68,7 +70,7 @@ pub struct Graph {
 }
 
 /// A number that no state of any graph has had before.
-fn next_version() -> u64 {
+pub(crate) fn next_version() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
@@ -131,6 +133,7 @@ impl Graph {
 
     fn new(adjacency: Adjacency) -> Self {
         Graph {
+            identity: is_identity(adjacency.operator()),
             adjacency,
             features: None,
             labels: None,
@@ -161,7 +164,7 @@ impl Graph {
 
     /// Columns of the features; 0 without features.
     pub fn num_features(&self) -> usize {
-        self.features.as_ref().map_or(0, Matrix::width)
+        self.features.as_ref().map_or(0, |x| x.width())
     }
 
     /// One more than the largest label; 0 without labels.
@@ -181,7 +184,7 @@ impl Graph {
 
     /// Features, or `MissingData`.
     pub fn features(&self) -> Result<&Matrix> {
-        self.features.as_ref().ok_or_else(|| Error::MissingData("the graph has no features".to_string()))
+        self.features.as_deref().ok_or_else(|| Error::MissingData("the graph has no features".to_string()))
     }
 
     /// Labels, or `MissingData`.
@@ -209,7 +212,7 @@ impl Graph {
 
     /// Replaces the features by a dense row-major matrix.
     pub fn set_features(&mut self, num_features: usize, row_major: &[f32]) -> Result<()> {
-        self.features = Some(Matrix::dense(self.num_nodes(), num_features, row_major)?);
+        self.features = Some(Arc::new(Matrix::dense(self.num_nodes(), num_features, row_major)?));
         self.forget_aggregated();
         Ok(())
     }
@@ -220,7 +223,7 @@ impl Graph {
         if let Matrix::Dense { data, .. } = &features {
             features::check_dense(data, num_features)?;
         }
-        self.features = Some(features);
+        self.features = Some(Arc::new(features));
         self.forget_aggregated();
         Ok(())
     }
@@ -233,17 +236,23 @@ impl Graph {
         indices: &[i32],
         values: &[f32],
     ) -> Result<()> {
-        self.features = Some(Matrix::sparse(num_features, indptr, indices, values)?);
+        self.features = Some(Arc::new(Matrix::sparse(num_features, indptr, indices, values)?));
         self.forget_aggregated();
         Ok(())
     }
 
     /// Divides each row of the features by its sum; a row that sums to 0 stays.
     pub fn normalize_features(&mut self) -> Result<()> {
+        self.change_features(Matrix::normalize_rows)
+    }
+
+    /// Changes the features in place; on an error they must be as they were.
+    pub(crate) fn change_features(&mut self, change: impl FnOnce(&mut Matrix) -> Result<()>) -> Result<()> {
         self.features()?;
-        self.features.as_mut().map_or(Ok(()), Matrix::normalize_rows)?;
+        // ÂX may be the same matrix.
         self.forget_aggregated();
-        Ok(())
+        let alone = || Error::Internal("a pass has kept the features".to_string());
+        self.features.as_mut().map_or(Ok(()), |x| change(Arc::get_mut(x).ok_or_else(alone)?))
     }
 
     /// Replaces the labels: one class id per node, -1 for none.
@@ -280,6 +289,11 @@ impl Graph {
         self.adjacency.is_symmetric()
     }
 
+    /// Whether Â is known to be the identity: rows of features by themselves.
+    pub fn is_identity(&self) -> bool {
+        self.identity
+    }
+
     /// How Â is made at present.
     pub fn normalization(&self) -> Normalization {
         self.adjacency.normalization()
@@ -288,6 +302,7 @@ impl Graph {
     /// Makes Â anew in another way.
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
         self.adjacency.set_normalization(normalization)?;
+        self.identity = is_identity(self.adjacency.operator());
         self.forget_aggregated();
         self.column_norms = OnceLock::new();
         self.version = next_version();
@@ -315,9 +330,12 @@ impl Graph {
         Ok(self.outlook.get_or_init(|| outlook))
     }
 
-    /// ÂX, computed on the first call; `None` where it does not fit the bound.
+    /// ÂX, computed on the first call; `None` where it does not fit the bound. Of the identity it is X itself.
     pub fn aggregated(&self, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
         let x = self.features()?;
+        if self.identity {
+            return Ok(self.features.clone());
+        }
         let mut state = fork::lock(&self.aggregated);
         if let Aggregated::NotYet = *state {
             let outlook = self.outlook()?;
@@ -334,6 +352,9 @@ impl Graph {
 
     /// ÂX if an earlier call has computed it. Never waits for one that is at it.
     pub fn aggregated_if_kept(&self) -> Option<Arc<Matrix>> {
+        if self.identity {
+            return self.features.clone();
+        }
         match &*self.aggregated.try_lock().ok()? {
             Aggregated::Kept(product) => Some(Arc::clone(product)),
             _ => None,
@@ -354,4 +375,12 @@ impl Graph {
         let _no_fork = fork::keep_away();
         Ok(Arc::clone(self.column_norms.get_or_init(|| Arc::new(ColumnNorms { squares, total }))))
     }
+}
+
+/// Ones on the diagonal and nothing else.
+fn is_identity(operator: Sparse<'_>) -> bool {
+    operator.indices.len() == operator.num_rows()
+        && operator.indices.iter().enumerate().all(|(v, &u)| v == u as usize)
+        && operator.values.iter().all(|&a| a == 1.0)
+        && operator.indptr.iter().enumerate().all(|(v, &start)| v == start as usize)
 }

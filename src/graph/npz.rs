@@ -270,7 +270,7 @@ impl<W: Write + Seek> Writer<W> {
         self.array("num_classes", &[], scalar(graph.num_classes()))?;
         self.array("normalization", &[], [graph.normalization() as i32])?;
         self.adjacency(graph)?;
-        match &graph.features {
+        match graph.features.as_deref() {
             None => {}
             Some(Matrix::Dense { data, width }) => {
                 self.array("features", &[graph.num_nodes(), *width], data.iter().copied())?;

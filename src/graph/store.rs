@@ -21,6 +21,7 @@ use crate::file;
 use crate::kernel::{Array, bytes_of};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What the name of a store's description is.
 pub const META: &str = "meta.json";
@@ -52,7 +53,7 @@ impl Graph {
             if let Some(weights) = weights {
                 write(folder, "weights.npy", &[weights.len()], weights)?;
             }
-            match &self.features {
+            match self.features.as_deref() {
                 None => {}
                 Some(Matrix::Dense { data, width }) => {
                     write(folder, "features.npy", &[self.num_nodes(), *width], data)?
@@ -168,10 +169,10 @@ impl Store<'_> {
         let mut graph = Graph::new(self.adjacency(&meta)?);
         graph.cache_bytes = 0;
         let n = graph.num_nodes();
-        graph.features = self.features(&meta, n)?;
+        graph.features = self.features(&meta, n)?.map(Arc::new);
         // The checks went from end to end; what is to come draws its rows.
         graph.adjacency.parts().0.expect_leaps();
-        match &graph.features {
+        match graph.features.as_deref() {
             Some(Matrix::Dense { data, .. }) => data.expect_leaps(),
             Some(Matrix::Sparse { csr, .. }) => csr.expect_leaps(),
             None => {}

@@ -5,10 +5,11 @@
 
 use super::Graph;
 use crate::error::{Error, Result};
-use crate::file;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use crate::text::{Field, Text};
 use std::path::Path;
+
+/// Bytes of a line.
+const LONGEST: u64 = 1 << 16;
 
 /// How a Matrix Market file begins.
 pub const BANNER: &[u8] = b"%%MatrixMarket";
@@ -20,13 +21,13 @@ impl Graph {
         if num_nodes > 0 {
             Graph::check_num_nodes(num_nodes)?;
         }
-        let mut text = Text::open(path)?;
+        let mut text = Text::open(path, LONGEST)?;
         edge_list(&mut text, num_nodes).map_err(|e| text.blame(e, path))
     }
 
     /// From a square sparse matrix in Matrix Market's format.
     pub(super) fn load_matrix_market(path: &Path) -> Result<Self> {
-        let mut text = Text::open(path)?;
+        let mut text = Text::open(path, LONGEST)?;
         matrix_market(&mut text).map_err(|e| text.blame(e, path))
     }
 }
@@ -48,7 +49,7 @@ fn edge_list(text: &mut Text, num_nodes: usize) -> Result<Graph> {
     let mut columns = 0;
     let mut largest = 0;
     while text.next_line()? {
-        let fields = text.fields(b"#%");
+        let fields = Fields::of(text.content(), b"#%");
         if fields.count == 0 {
             continue;
         }
@@ -113,7 +114,7 @@ fn matrix_market(text: &mut Text) -> Result<Graph> {
     let mut shape = None;
     let mut entries = Edges::default();
     while text.next_line()? {
-        let fields = text.fields(b"%");
+        let fields = Fields::of(text.content(), b"%");
         let Some((n, count)) = shape else {
             if fields.count == 0 {
                 continue;
@@ -198,48 +199,21 @@ impl Edges {
     }
 }
 
-/// A text, line by line.
-struct Text {
-    reader: BufReader<File>,
-    bytes: u64,
-    buffer: Vec<u8>,
-    /// Of the line in `buffer`, from 1; 0 for what concerns none.
-    line: u64,
+/// The fields of a line: each with the column it begins at.
+struct Fields<'a> {
+    text: [Field<'a>; Fields::MOST],
+    /// How many there are, those beyond the most included.
+    count: usize,
 }
 
-impl Text {
-    fn open(path: &Path) -> Result<Self> {
-        let file = file::open(path)?;
-        let bytes = file.metadata().map_err(|e| file::io_error(path, &e))?.len();
-        Ok(Text { reader: BufReader::with_capacity(1 << 16, file), bytes, buffer: Vec::new(), line: 0 })
-    }
+impl<'a> Fields<'a> {
+    const MOST: usize = 3;
 
-    /// Reads the next line; false at the end.
-    fn next_line(&mut self) -> Result<bool> {
-        const LONGEST: u64 = 1 << 16;
-        self.buffer.clear();
-        self.line += 1;
-        let read = (&mut self.reader).take(LONGEST).read_until(b'\n', &mut self.buffer);
-        let read = read.map_err(|e| Error::Io(e.to_string()))?;
-        if read as u64 == LONGEST && self.buffer.last() != Some(&b'\n') {
-            return Err(Error::BadFormat(format!("the line is longer than {LONGEST} bytes")));
-        }
-        if self.line == 1 && self.buffer.starts_with(b"\xef\xbb\xbf") {
-            self.buffer.drain(..3);
-        }
-        Ok(read > 0)
-    }
-
-    /// The line's words in lower case.
-    fn words(&self) -> Vec<String> {
-        String::from_utf8_lossy(&self.buffer).split_whitespace().map(str::to_lowercase).collect()
-    }
-
-    /// The line's fields; none if it is blank or begins with one of `comments`.
-    fn fields(&self, comments: &[u8]) -> Fields<'_> {
-        let line = self.buffer.trim_ascii_end();
+    /// A line's fields; none if it is blank or begins with one of `comments`.
+    fn of(line: &'a [u8], comments: &[u8]) -> Self {
+        let line = line.trim_ascii_end();
         let begin = line.len() - line.trim_ascii_start().len();
-        let mut fields = Fields { text: [(0, &[][..]); Fields::MOST], count: 0 };
+        let mut fields = Fields { text: [Field::default(); Fields::MOST], count: 0 };
         match line.get(begin) {
             None => return fields,
             Some(byte) if comments.contains(byte) => return fields,
@@ -259,7 +233,7 @@ impl Text {
             if fields.count < Fields::MOST {
                 let quoted = trimmed.len() >= 2 && trimmed.starts_with(b"\"") && trimmed.ends_with(b"\"");
                 let bare = if quoted { &trimmed[1..trimmed.len() - 1] } else { trimmed };
-                fields.text[fields.count] = (at + lead + 1, bare);
+                fields.text[fields.count] = Field { column: at + lead + 1, text: bare };
             }
             fields.count += 1;
             let Some(len) = len else { break };
@@ -271,29 +245,6 @@ impl Text {
         fields
     }
 
-    /// The same complaint with where it is.
-    fn blame(&self, error: Error, path: &Path) -> Error {
-        match (error, self.line) {
-            (Error::Unsupported(text), 0) => Error::Unsupported(format!("{}: {text}", path.display())),
-            (Error::Unsupported(text), line) => Error::Unsupported(format!("{}: line {line}: {text}", path.display())),
-            (Error::BadFormat(text) | Error::InvalidArgument(text), line @ 1..) => {
-                Error::BadFormat(format!("{}: line {line}: {text}", path.display()))
-            }
-            (error, _) => error.in_file(path),
-        }
-    }
-}
-
-/// The fields of a line: each with the column it begins at.
-struct Fields<'a> {
-    text: [(usize, &'a [u8]); Fields::MOST],
-    /// How many there are, those beyond the most included.
-    count: usize,
-}
-
-impl Fields<'_> {
-    const MOST: usize = 3;
-
     fn expect(&self, count: usize, what: &str) -> Result<()> {
         if self.count == count {
             return Ok(());
@@ -301,47 +252,36 @@ impl Fields<'_> {
         Err(Error::BadFormat(format!("{} fields instead of {count}: {what}", self.count)))
     }
 
-    fn bad(&self, i: usize, complaint: &str) -> Error {
-        const SHOWN: usize = 40;
-        let (column, field) = self.text[i];
-        let shown = &field[..field.len().min(SHOWN)];
-        Error::BadFormat(format!("column {column}: \"{}\" {complaint}", shown.escape_ascii()))
-    }
-
-    fn parse<T: std::str::FromStr>(&self, i: usize) -> Option<T> {
-        std::str::from_utf8(self.text[i].1).ok()?.parse().ok()
-    }
-
     /// Whether neither end of the edge is a number.
     fn is_header(&self) -> bool {
-        self.parse::<f64>(0).is_none() && self.parse::<f64>(1).is_none() && !self.text[0].1.is_empty()
+        self.text[0].parse::<f64>().is_none() && self.text[1].parse::<f64>().is_none() && !self.text[0].text.is_empty()
     }
 
     fn id(&self, i: usize, num_nodes: usize) -> Result<i32> {
-        match self.parse::<i64>(i) {
+        match self.text[i].parse::<i64>() {
             Some(id) if id >= 0 && (id as u64) < num_nodes as u64 => Ok(id as i32),
-            Some(_) => Err(self.bad(i, &format!("is outside [0, {num_nodes})"))),
-            None => Err(self.bad(i, "is not a node id")),
+            Some(_) => Err(self.text[i].bad(format!("is outside [0, {num_nodes})"))),
+            None => Err(self.text[i].bad("is not a node id")),
         }
     }
 
     fn id_from_one(&self, i: usize, num_nodes: usize) -> Result<i32> {
-        match self.parse::<i64>(i) {
+        match self.text[i].parse::<i64>() {
             Some(id) if id >= 1 && id as u64 <= num_nodes as u64 => Ok((id - 1) as i32),
-            Some(_) => Err(self.bad(i, &format!("is outside [1, {num_nodes}]"))),
-            None => Err(self.bad(i, "is not a row or a column")),
+            Some(_) => Err(self.text[i].bad(format!("is outside [1, {num_nodes}]"))),
+            None => Err(self.text[i].bad("is not a row or a column")),
         }
     }
 
     fn count_of(&self, i: usize) -> Result<usize> {
-        self.parse(i).ok_or_else(|| self.bad(i, "is not a count"))
+        self.text[i].parse().ok_or_else(|| self.text[i].bad("is not a count"))
     }
 
     fn weight(&self, i: usize) -> Result<f32> {
-        match self.parse::<f32>(i) {
+        match self.text[i].parse::<f32>() {
             Some(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
-            Some(_) => Err(self.bad(i, "is not a finite weight >= 0")),
-            None => Err(self.bad(i, "is not a weight")),
+            Some(_) => Err(self.text[i].bad("is not a finite weight >= 0")),
+            None => Err(self.text[i].bad("is not a weight")),
         }
     }
 }

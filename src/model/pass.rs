@@ -10,7 +10,7 @@ use super::input::Input;
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
 use crate::kernel::{Buffer, Pick, Rows, Sparse, Threads, table};
-use crate::sample::{Chain, Sampler};
+use crate::sample::{Chain, Pairs, Sampler};
 
 /// Everything a pass needs beside the model and the graph.
 #[derive(Default)]
@@ -19,6 +19,8 @@ pub struct Workspace {
     pub chain: Chain,
     /// Scratch of cutting the chain.
     pub sampler: Sampler,
+    /// Which pairs a ranking compares.
+    pub pairs: Pairs,
     input: Input,
     /// The order of each layer's products in the pass at work.
     orders: Vec<Order>,
@@ -53,6 +55,8 @@ enum Order {
     Aggregated,
     /// Rows of Â times XW of all nodes.
     FeaturesFirst,
+    /// In·W alone, above layer 0: Op is the identity.
+    Transform,
     /// Op·(In·W).
     TransformFirst,
     /// (Op·In)·W.
@@ -101,6 +105,10 @@ impl Workspace {
                     middle.try_resize(graph.num_nodes() * width)?;
                     threads.times(graph.features()?.rows(), Pick::From(0), w, width, middle);
                     threads.times(Rows::Sparse(graph.operator()), chain.pick_above(0), middle, width, output);
+                }
+                Order::Transform => {
+                    let (rows, pick, _) = layer_input(model, graph, chain, below, l)?;
+                    threads.times(rows, pick, w, width, output);
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
@@ -153,13 +161,14 @@ impl Workspace {
         Ok(logits)
     }
 
-    /// Loss and gradient of the chain's top nodes: mean cross-entropy + λ/2 ‖W‖². The loss is checked to be finite.
+    /// Loss and gradient of the chain's top nodes: what `top` makes of their outputs, + λ/2 ‖W‖². It gives the loss and
+    /// leaves the loss's gradient by the outputs in their place. The loss is checked to be finite.
     pub fn loss_and_gradient(
         &mut self,
         model: &Model,
         graph: &Graph,
         threads: &Threads,
-        labels: &[i32],
+        top: impl FnOnce(&mut [f32], &Chain) -> Result<f64>,
     ) -> Result<f64> {
         self.orders.clear();
         for l in 0..model.num_layers() {
@@ -167,13 +176,16 @@ impl Workspace {
         }
         self.reserve(model, matches!(graph.features()?, Matrix::Dense { .. }))?;
         let passed = self.layers(model, graph, threads, model.num_layers() - 1, true);
-        let passed = passed.and_then(|()| self.gradient_after_forward(model, graph, threads, labels));
+        let passed = passed.and_then(|()| self.gradient_after_forward(model, graph, threads, top));
         self.release();
         passed
     }
 
     /// Makes room for either order of a layer's products: the next batch may take the other one.
     fn reserve(&mut self, model: &Model, dense_features: bool) -> Result<()> {
+        if self.chain.identity() {
+            return Ok(());
+        }
         self.layers.resize_with(model.num_layers().max(self.layers.len()), Buffers::default);
         for l in usize::from(self.chain.exact_input())..model.num_layers() {
             let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
@@ -193,17 +205,11 @@ impl Workspace {
         model: &Model,
         graph: &Graph,
         threads: &Threads,
-        labels: &[i32],
+        top: impl FnOnce(&mut [f32], &Chain) -> Result<f64>,
     ) -> Result<f64> {
-        let classes = model.widths[model.num_layers()];
-        let (kept, missed) = (self.chain.top().len(), self.chain.missed());
-        let batch_size = (kept + missed) as f64;
-        let logits = &mut self.layers[model.num_layers() - 1].output;
-        let share = (1.0 / batch_size) as f32;
-        let losses = table().cross_entropy(logits, classes, labels, Pick::List(self.chain.top()), share);
-        std::mem::swap(logits, &mut self.delta);
-        // A node that no draw meets has the logits 0, the loss log C, and no part in the gradient.
-        let mut loss = (losses + missed as f64 * (classes as f64).ln()) / batch_size;
+        let outputs = &mut self.layers[model.num_layers() - 1].output;
+        let mut loss = top(outputs, &self.chain)?;
+        std::mem::swap(outputs, &mut self.delta);
         if model.lambda > 0.0 {
             let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
             loss += 0.5 * model.lambda * squares;
@@ -259,6 +265,15 @@ impl Workspace {
                     let by = (&*self.delta, width);
                     let scratch = &mut self.partial_sums;
                     self.input.transposed_times(graph, chain, threads, by, gradient, scratch)?;
+                }
+                Order::Transform => {
+                    let below = (Rows::Dense { data: &below[l - 1].output, width: fan_in }, fan_in);
+                    let (by, scratch) = ((&*self.delta, width), &mut self.partial_sums);
+                    threads.transposed_times(below, Pick::From(0), by, gradient, scratch)?;
+                    transpose(w, width, &mut self.transposed_weights)?;
+                    self.next_delta.try_resize(self.delta.len() / width * fan_in)?;
+                    let rows = Rows::Dense { data: &self.delta, width };
+                    threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.next_delta);
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
@@ -328,8 +343,11 @@ fn features_first(graph: &Graph, rows: &[i32]) -> Result<bool> {
 /// The order that costs least for the chain as a whole, by counted products.
 fn cheapest_order(model: &Model, graph: &Graph, chain: &Chain, l: usize) -> Result<Order> {
     if l == 0 && chain.exact_input() {
-        let first = features_first(graph, chain.nodes_above(0))?;
+        let first = !chain.identity() && features_first(graph, chain.nodes_above(0))?;
         return Ok(if first { Order::FeaturesFirst } else { Order::Aggregated });
+    }
+    if chain.identity() {
+        return Ok(Order::Transform);
     }
     let Rows::Sparse(operator) = chain.operator(graph, l) else {
         return Err(Error::Internal("a dense operator".to_string()));
@@ -350,6 +368,7 @@ fn order(model: &Model, chain: &Chain, l: usize) -> Order {
     let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
     match l {
         0 if chain.exact_input() => Order::Aggregated,
+        _ if chain.identity() => Order::Transform,
         _ if fan_out <= fan_in => Order::TransformFirst,
         _ => Order::AggregateFirst,
     }

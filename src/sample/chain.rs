@@ -64,6 +64,8 @@ pub struct Chain {
     /// All nodes at every layer: Â itself is every block.
     whole: bool,
     exact_input: bool,
+    /// Â is the identity and nothing is drawn: every layer is of the nodes at the top, and no block is needed.
+    identity: bool,
     num_nodes: usize,
     /// Number of layers below `top`.
     depth: usize,
@@ -78,6 +80,7 @@ impl Chain {
     pub fn whole(&mut self, graph: &Graph) {
         self.whole = true;
         self.exact_input = true;
+        self.identity = graph.is_identity();
         self.num_nodes = graph.num_nodes();
     }
 
@@ -100,6 +103,11 @@ impl Chain {
         self.top.clear();
         try_reserve_with_slack(&mut self.top, top.len())?;
         self.top.extend_from_slice(top);
+        self.missed = 0;
+        self.identity = graph.is_identity() && (0..num_layers).all(|l| matches!(choose(l), Layer::Exact));
+        if self.identity {
+            return Ok(());
+        }
         if self.blocks.len() < num_layers {
             self.blocks.resize_with(num_layers, Block::default);
         }
@@ -121,7 +129,6 @@ impl Chain {
                 block.keep_columns(&sampler.scale, &mut sampler.ids)?;
             }
         }
-        self.missed = 0;
         if !matches!(choose(num_layers - 1), Layer::Exact) {
             self.blocks[num_layers - 1].drop_empty_rows(&mut self.top);
             self.missed = top.len() - self.top.len();
@@ -154,6 +161,11 @@ impl Chain {
         self.exact_input
     }
 
+    /// Whether every layer takes just its own nodes in, each by itself.
+    pub fn identity(&self) -> bool {
+        self.identity
+    }
+
     /// Number of nodes that layer `l` computes.
     pub fn count_above(&self, l: usize) -> usize {
         if self.whole { self.num_nodes } else { self.nodes_above(l).len() }
@@ -162,7 +174,7 @@ impl Chain {
     /// The nodes that layer `l` computes; not for a whole chain.
     pub fn nodes_above(&self, l: usize) -> &[i32] {
         debug_assert!(!self.whole);
-        if l + 1 == self.depth { &self.top } else { self.blocks[l + 1].nodes() }
+        if self.identity || l + 1 == self.depth { &self.top } else { self.blocks[l + 1].nodes() }
     }
 
     /// The same as rows to pick from a matrix of all nodes.

@@ -11,7 +11,9 @@
 mod block;
 mod chain;
 mod distribution;
+mod pairs;
 
 pub use block::{Block, NodeMap, RowSpans};
 pub use chain::{Chain, Draws, Layer, Sampler, UniformWay};
 pub use distribution::{Distribution, checksum};
+pub use pairs::{Choice, Levels, Pairs};

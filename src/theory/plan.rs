@@ -3,8 +3,8 @@
 use super::tail::{Observer, Options, Prober, fit, log_failure};
 use super::{check_count, check_epsilon, check_positive, size, wilson};
 use crate::error::{Error, Result, try_copied};
-use crate::estimator::Estimator;
-use crate::graph::{Graph, Split};
+use crate::estimator::{Estimator, Problem};
+use crate::graph::Split;
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::random::{Purpose, Stream};
@@ -38,10 +38,10 @@ pub struct Plan {
     pub fit: Option<(f64, f64, f64)>,
     /// Seconds of a gradient at that size, NaN if there is none.
     pub seconds: f64,
-    /// Seconds of the exact gradient of the same nodes: the full step, if they are all training nodes.
+    /// Seconds of the exact gradient of the same items: the full step, if they are all training items.
     pub exact_seconds: f64,
     /// The smallest batch, of a ladder of doubling sizes, whose unbiased gradient meets the goal as far as [`FEW_DRAWS`] can
-    /// show; all nodes if none smaller does.
+    /// show; all items if none smaller does.
     pub unbiased_batch: usize,
     /// Seconds of the unbiased gradient of such a batch.
     pub unbiased_seconds: f64,
@@ -91,12 +91,12 @@ const NEAR: f64 = 1.03;
 pub fn plan(
     estimator: &Estimator,
     model: &Model,
-    graph: &Graph,
+    problem: &dyn Problem,
     goal: Goal,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Plan> {
-    let result = look(estimator, model, graph, goal, options, observer);
+    let result = look(estimator, model, problem, goal, options, observer);
     log_failure(observer, &result);
     if let Ok(plan) = &result {
         let level = if plan.size.is_some() { Level::Info } else { Level::Warning };
@@ -108,7 +108,7 @@ pub fn plan(
 fn look(
     estimator: &Estimator,
     model: &Model,
-    graph: &Graph,
+    problem: &dyn Problem,
     goal: Goal,
     options: &Options,
     observer: &mut dyn Observer,
@@ -119,9 +119,9 @@ fn look(
     if estimator.size().is_none() && !estimator.is_unbiased() {
         return Err(Error::Unsupported("the estimator draws nothing, so that there is no size to choose".to_string()));
     }
-    let prober = Prober::new(estimator, model, graph, options)?;
+    let prober = Prober::new(estimator, model, problem, options)?;
     prober.log_beginning(observer);
-    let most = if estimator.is_unbiased() { prober.num_nodes() } else { graph.num_nodes() };
+    let most = if estimator.is_unbiased() { prober.num_items() } else { problem.largest_size(estimator.kind()) };
     let mut search = Search { prober, options, delta: goal.delta, most, stage: 0, observer };
     let found = search.size_for(goal)?;
     let (size, tail, fit) = match found {
@@ -140,22 +140,22 @@ fn look(
         unbiased_batch: 0,
         unbiased_seconds: f64::NAN,
     };
-    let nodes = match &options.batch {
+    let items = match &options.batch {
         Some(batch) => batch,
-        None => graph.labelled_split(Split::Train)?,
+        None => problem.items(Split::Train)?,
     };
-    let nodes = shuffled(nodes, options.seed)?;
-    plan.exact_seconds = seconds_of(&mut Estimator::unbiased(), model, graph, &nodes)?;
-    plan.unbiased_batch = unbiased_batch(model, graph, goal, options, search.stage, search.observer)?;
-    plan.unbiased_seconds = match plan.unbiased_batch < nodes.len() {
-        true => seconds_of(&mut Estimator::unbiased(), model, graph, &nodes[..plan.unbiased_batch])?,
+    let items = shuffled(items, options.seed)?;
+    plan.exact_seconds = seconds_of(&mut Estimator::unbiased(), model, problem, &items)?;
+    plan.unbiased_batch = unbiased_batch(model, problem, goal, options, search.stage, search.observer)?;
+    plan.unbiased_seconds = match plan.unbiased_batch < items.len() {
+        true => seconds_of(&mut Estimator::unbiased(), model, problem, &items[..plan.unbiased_batch])?,
         false => plan.exact_seconds,
     };
     if let Some(size) = size {
-        let drawn = if estimator.is_unbiased() { &nodes[..size] } else { &nodes[..] };
-        plan.seconds = seconds_of(&mut estimator.with_size(size)?, model, graph, drawn)?;
+        let drawn = if estimator.is_unbiased() { &items[..size] } else { &items[..] };
+        plan.seconds = seconds_of(&mut estimator.with_size(size)?, model, problem, drawn)?;
         plan.pays = match estimator.is_unbiased() {
-            true => size < nodes.len() && plan.seconds < plan.exact_seconds,
+            true => size < items.len() && plan.seconds < plan.exact_seconds,
             false => plan.seconds < plan.exact_seconds.min(plan.unbiased_seconds),
         };
     }
@@ -270,7 +270,7 @@ impl Search<'_, '_> {
 /// The smallest of doubling batches whose unbiased gradient meets the goal, as far as a few draws can show.
 fn unbiased_batch(
     model: &Model,
-    graph: &Graph,
+    problem: &dyn Problem,
     goal: Goal,
     options: &Options,
     stage: usize,
@@ -279,9 +279,9 @@ fn unbiased_batch(
     log::tell(observer, Level::Debug, || "looking for an unbiased batch that is as right".to_string());
     let unbiased = Estimator::unbiased();
     let options = Options { draws: options.draws.min(FEW_DRAWS), ..options.clone() };
-    let prober = Prober::new(&unbiased, model, graph, &options)?;
+    let prober = Prober::new(&unbiased, model, problem, &options)?;
     let allowed = (goal.epsilon / goal.steps as f64).max(wilson(0, options.draws).1);
-    let most = prober.num_nodes();
+    let most = prober.num_items();
     let mut search = Search { prober, options: &options, delta: goal.delta, most, stage, observer };
     Ok(search.doubled(SMALLEST_BATCH, allowed)?.map_or(most, |(_, (size, _))| size))
 }
@@ -294,23 +294,23 @@ fn sizes_of(estimator: &Estimator, size: Option<usize>) -> Result<Vec<usize>> {
     }
 }
 
-fn shuffled(nodes: &[i32], seed: u64) -> Result<Vec<i32>> {
-    let mut nodes = try_copied(nodes)?;
+fn shuffled(items: &[i32], seed: u64) -> Result<Vec<i32>> {
+    let mut items = try_copied(items)?;
     let mut random = Stream::new(seed, Purpose::Probe, 0, 1);
-    (1..nodes.len()).rev().for_each(|i| nodes.swap(i, random.below(i as u64 + 1) as usize));
-    Ok(nodes)
+    (1..items.len()).rev().for_each(|i| items.swap(i, random.below(i as u64 + 1) as usize));
+    Ok(items)
 }
 
 /// Median seconds of a gradient, after one that makes room.
-fn seconds_of(estimator: &mut Estimator, model: &Model, graph: &Graph, nodes: &[i32]) -> Result<f64> {
+fn seconds_of(estimator: &mut Estimator, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
     const LEAST: usize = 5;
     const MOST: usize = 101;
     const ENOUGH: Duration = Duration::from_millis(50);
-    estimator.estimate(model, graph, nodes)?;
+    estimator.estimate(model, problem, items)?;
     let (begin, mut seconds) = (Instant::now(), Vec::new());
     while seconds.len() < LEAST || (seconds.len() < MOST && begin.elapsed() < ENOUGH) {
         let start = Instant::now();
-        estimator.estimate(model, graph, nodes)?;
+        estimator.estimate(model, problem, items)?;
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);

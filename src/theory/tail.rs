@@ -2,8 +2,8 @@
 
 use super::wilson;
 use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
-use crate::estimator::Estimator;
-use crate::graph::{Graph, Split};
+use crate::estimator::{Estimator, Problem};
+use crate::graph::Split;
 use crate::kernel::{self, Threads};
 use crate::log::{self, Level, Log};
 use crate::model::Model;
@@ -19,7 +19,7 @@ pub struct Options {
     pub draws: usize,
     /// Seed of the estimates. The estimator's own seed and counter play no part.
     pub seed: u64,
-    /// The nodes whose gradient is estimated; `None` for all training nodes.
+    /// The items whose gradient is estimated; `None` for all training items.
     pub batch: Option<Arc<Vec<i32>>>,
 }
 
@@ -98,12 +98,12 @@ pub struct Errors {
 pub fn tail(
     estimator: &Estimator,
     model: &Model,
-    graph: &Graph,
+    problem: &dyn Problem,
     grid: (&[usize], &[f64]),
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Tail> {
-    let result = measure(estimator, model, graph, grid, options, observer);
+    let result = measure(estimator, model, problem, grid, options, observer);
     log_failure(observer, &result);
     result
 }
@@ -111,13 +111,13 @@ pub fn tail(
 fn measure(
     estimator: &Estimator,
     model: &Model,
-    graph: &Graph,
+    problem: &dyn Problem,
     (sizes, deltas): (&[usize], &[f64]),
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Tail> {
     check_grid(sizes, deltas)?;
-    let mut prober = Prober::new(estimator, model, graph, options)?;
+    let mut prober = Prober::new(estimator, model, problem, options)?;
     prober.log_beginning(observer);
     sizes.iter().enumerate().try_for_each(|(at, &size)| prober.check_size(&format!("sample_sizes[{at}]"), size))?;
     let cells = sizes.len().checked_mul(deltas.len()).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
@@ -194,9 +194,9 @@ const WAVE: Duration = Duration::from_millis(200);
 pub(super) struct Prober<'a> {
     estimator: &'a Estimator,
     model: &'a Model,
-    graph: &'a Graph,
+    problem: &'a dyn Problem,
     threads: Arc<Threads>,
-    nodes: Vec<i32>,
+    items: Vec<i32>,
     /// h, and its norm.
     exact: Vec<f32>,
     pub norm: f64,
@@ -210,7 +210,7 @@ pub(super) struct Prober<'a> {
 
 struct Worker {
     estimator: Estimator,
-    /// The nodes, in an order of which the unbiased estimator takes the first.
+    /// The items, in an order of which the unbiased estimator takes the first.
     order: Vec<i32>,
 }
 
@@ -223,17 +223,22 @@ struct Piece {
 }
 
 impl<'a> Prober<'a> {
-    pub fn new(estimator: &'a Estimator, model: &'a Model, graph: &'a Graph, options: &'a Options) -> Result<Self> {
-        estimator.check(model, graph)?;
+    pub fn new(
+        estimator: &'a Estimator,
+        model: &'a Model,
+        problem: &'a dyn Problem,
+        options: &'a Options,
+    ) -> Result<Self> {
+        estimator.check(model, problem)?;
         if options.batch.is_some() && estimator.is_full() {
             return Err(Error::InvalidArgument("batch: the full estimator takes none".to_string()));
         }
-        let nodes = match &options.batch {
+        let items = match &options.batch {
             Some(batch) => try_copied(batch)?,
-            None => try_copied(graph.labelled_split(Split::Train)?)?,
+            None => try_copied(problem.items(Split::Train)?)?,
         };
         let mut exactly = Estimator::unbiased();
-        let exact = try_copied(exactly.gradient(model, graph, Some(&nodes))?.1)?;
+        let exact = try_copied(exactly.gradient(model, problem, Some(&items))?.1)?;
         let norm = exact.iter().map(|&h| f64::from(h).powi(2)).sum::<f64>().sqrt();
         if norm == 0.0 {
             let text = "the gradient is 0 at these parameters, so that no error is relative to it";
@@ -242,30 +247,31 @@ impl<'a> Prober<'a> {
         let threads = model.threads()?;
         let wave = threads.count();
         let (start, workers) = (Instant::now(), Mutex::default());
-        Ok(Prober { estimator, model, graph, threads, nodes, exact, norm, options, start, workers, wave })
+        Ok(Prober { estimator, model, problem, threads, items, exact, norm, options, start, workers, wave })
     }
 
     /// Tells what is measured.
     pub fn log_beginning(&self, observer: &mut dyn Observer) {
         log::tell(observer, Level::Info, || {
-            let (count, norm, draws) = (self.nodes.len(), self.norm, self.options.draws);
+            let (count, items) = (self.items.len(), self.problem.items_name());
+            let (norm, draws) = (self.norm, self.options.draws);
             let (threads, isa) = (self.threads.count(), kernel::table().name);
             format!(
-                "the gradient of {count} nodes has norm {norm:.6}; up to {draws} draws of a size; threads {threads}, isa {isa}"
+                "the gradient of {count} {items} has norm {norm:.6}; up to {draws} draws of a size; threads {threads}, isa {isa}"
             )
         });
-        if let Some((level, message)) = self.graph.aggregation() {
+        if let Some((level, message)) = self.problem.news() {
             log::tell(observer, level, || message);
         }
     }
 
-    /// The number of nodes whose gradient is estimated.
-    pub fn num_nodes(&self) -> usize {
-        self.nodes.len()
+    /// The number of items whose gradient is estimated.
+    pub fn num_items(&self) -> usize {
+        self.items.len()
     }
 
     pub fn check_size(&self, name: &str, size: usize) -> Result<()> {
-        let most = if self.estimator.is_unbiased() { self.nodes.len() } else { i32::MAX as usize };
+        let most = if self.estimator.is_unbiased() { self.items.len() } else { i32::MAX as usize };
         match size >= 1 && size <= most {
             true => Ok(()),
             false => Err(Error::InvalidArgument(format!("{name} = {size} is outside [1, {most}]"))),
@@ -347,22 +353,22 @@ impl<'a> Prober<'a> {
     fn hire(&self, size: usize, seed: u64) -> Result<Worker> {
         let mut estimator = self.estimator.with_size(size)?;
         estimator.set_seed(seed);
-        Ok(Worker { estimator, order: try_copied(&self.nodes)? })
+        Ok(Worker { estimator, order: try_copied(&self.items)? })
     }
 
     /// The relative error of one estimate; adds it to the sum of all.
     fn estimate(&self, worker: &mut Worker, size: usize, seed: u64, draw: u64, sum: &mut [f64]) -> Result<f64> {
         worker.estimator.set_step(draw);
-        let mut batch = &self.nodes[..];
+        let mut batch = &self.items[..];
         if self.estimator.is_unbiased() {
-            worker.order.copy_from_slice(&self.nodes);
+            worker.order.copy_from_slice(&self.items);
             let mut random = Stream::new(seed, Purpose::Shuffle, draw, 0);
             for i in 0..size {
-                worker.order.swap(i, i + random.below((self.nodes.len() - i) as u64) as usize);
+                worker.order.swap(i, i + random.below((self.items.len() - i) as u64) as usize);
             }
             batch = &worker.order[..size];
         }
-        let (_, gradient) = worker.estimator.estimate(self.model, self.graph, batch)?;
+        let (_, gradient) = worker.estimator.estimate(self.model, self.problem, batch)?;
         let mut square = 0.0;
         for ((sum, &g), &h) in sum.iter_mut().zip(gradient).zip(&self.exact) {
             let error = (f64::from(g) - f64::from(h)) / self.norm;

@@ -5,8 +5,7 @@
 //! like 1/N, so that twice the difference of the means estimates it, and 2q̄ - ḡ the exact gradient.
 
 use crate::error::{Error, Result, try_filled};
-use crate::estimator::Estimator;
-use crate::graph::Graph;
+use crate::estimator::{Estimator, Problem};
 use crate::model::Model;
 use crate::random::{Purpose, Stream};
 
@@ -112,7 +111,7 @@ impl Sizes {
         &mut self,
         estimator: &mut Estimator,
         model: &Model,
-        graph: &Graph,
+        problem: &dyn Problem,
         batch: &[i32],
         updates: u64,
     ) -> Result<Option<Test>> {
@@ -123,7 +122,7 @@ impl Sizes {
             let mut measured = size;
             for _ in 0..ROUNDS {
                 measured = size;
-                self.error = self.relative_error(model, graph, batch, updates, size)?;
+                self.error = self.relative_error(model, problem, batch, updates, size)?;
                 let next = self.next(size);
                 let grows = next > size;
                 size = next;
@@ -160,7 +159,7 @@ impl Sizes {
     fn relative_error(
         &mut self,
         model: &Model,
-        graph: &Graph,
+        problem: &dyn Problem,
         batch: &[i32],
         updates: u64,
         size: usize,
@@ -172,7 +171,7 @@ impl Sizes {
             self.replicates.set_seed(seed);
             group.clear();
             (0..REPLICATES).try_for_each(|_| {
-                let (_, gradient) = self.replicates.estimate(model, graph, batch)?;
+                let (_, gradient) = self.replicates.estimate(model, problem, batch)?;
                 group.add(gradient);
                 Result::Ok(())
             })

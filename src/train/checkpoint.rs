@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"PLIMCKP3";
+const MAGIC: &[u8; 8] = b"PLIMCKP4";
 const KEY: &str = "plimsoll.checkpoint";
 /// Updates and gradients beyond this are no count: a double would not tell them apart.
 const MOST: u64 = 1 << 53;
@@ -126,12 +126,8 @@ impl Run<'_> {
     /// What a checkpoint must share with the run that goes on from it.
     fn identity(&self) -> Value {
         let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
-        json!({
-            "nodes": self.graph.num_nodes(),
-            "edges": self.graph.num_edges(),
-            "features": self.graph.num_features(),
-            "classes": self.graph.num_classes(),
-            "training nodes": self.order.len(),
+        let mut identity = json!({
+            format!("training {}", self.problem.items_name()): self.order.len(),
             "widths": self.model.widths(),
             "estimator": self.described,
             "optimizer": self.optimizer.rule_name(),
@@ -140,7 +136,9 @@ impl Run<'_> {
             // The parameters kept are those of the epoch that this found best.
             "monitor": monitor.name(),
             "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
-        })
+        });
+        self.problem.sizes().into_iter().for_each(|(name, size)| identity[name] = json!(size));
+        identity
     }
 }
 

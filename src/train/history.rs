@@ -19,6 +19,8 @@ pub enum Column {
     SampleSize = 5,
     /// The last estimate of the gradient's relative error.
     Error = 6,
+    /// NDCG over the validation queries.
+    ValNdcg = 7,
 }
 
 impl TryFrom<i32> for Column {
@@ -33,6 +35,7 @@ impl TryFrom<i32> for Column {
             4 => Ok(Column::BatchLoss),
             5 => Ok(Column::SampleSize),
             6 => Ok(Column::Error),
+            7 => Ok(Column::ValNdcg),
             _ => Err(Error::InvalidArgument(format!("column = {value} is not a PLIM_HISTORY_ constant"))),
         }
     }
@@ -48,6 +51,8 @@ pub enum Monitor {
     ValLoss = 1,
     /// The lowest loss over all training nodes.
     TrainLoss = 2,
+    /// The highest NDCG over the validation queries.
+    ValNdcg = 3,
 }
 
 impl TryFrom<i32> for Monitor {
@@ -58,6 +63,7 @@ impl TryFrom<i32> for Monitor {
             0 => Ok(Monitor::ValAccuracy),
             1 => Ok(Monitor::ValLoss),
             2 => Ok(Monitor::TrainLoss),
+            3 => Ok(Monitor::ValNdcg),
             _ => Err(Error::InvalidArgument(format!("monitor = {value} is not a PLIM_MONITOR_ constant"))),
         }
     }
@@ -70,6 +76,7 @@ impl Monitor {
             Monitor::ValAccuracy => "validation accuracy",
             Monitor::ValLoss => "validation loss",
             Monitor::TrainLoss => "training loss",
+            Monitor::ValNdcg => "validation NDCG",
         }
     }
 
@@ -84,13 +91,14 @@ impl Monitor {
             Monitor::ValAccuracy => record.val_accuracy,
             Monitor::ValLoss => record.val_loss,
             Monitor::TrainLoss => record.train_loss,
+            Monitor::ValNdcg => record.val_ndcg,
         }
     }
 
     /// Whether one number is better than another; NaN never is, and an equal one is not.
     fn better(self, value: f64, than: f64) -> bool {
         match self {
-            Monitor::ValAccuracy => value > than,
+            Monitor::ValAccuracy | Monitor::ValNdcg => value > than,
             Monitor::ValLoss | Monitor::TrainLoss => value < than,
         }
     }
@@ -106,6 +114,7 @@ pub struct Record {
     pub batch_loss: f64,
     pub sample_size: f64,
     pub error: f64,
+    pub val_ndcg: f64,
 }
 
 impl Default for Record {
@@ -116,18 +125,18 @@ impl Default for Record {
 
 impl Record {
     /// How many numbers a record has.
-    pub const LEN: usize = 7;
+    pub const LEN: usize = 8;
 
     /// In the order of [`Column`].
     pub fn to_array(self) -> [f64; Self::LEN] {
-        let Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error } = self;
-        [train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error]
+        let Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error, val_ndcg } = self;
+        [train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error, val_ndcg]
     }
 
     /// From the order of [`Column`].
     pub fn from_array(numbers: [f64; Self::LEN]) -> Self {
-        let [train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error] = numbers;
-        Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error }
+        let [train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error, val_ndcg] = numbers;
+        Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, sample_size, error, val_ndcg }
     }
 }
 

@@ -20,21 +20,19 @@ impl Run<'_> {
     pub(super) fn log_beginning(&mut self) -> Result<()> {
         let threads = self.model.threads()?.count();
         self.log(Level::Info, |run| {
-            let (nodes, edges) = (run.graph.num_nodes(), run.graph.num_edges());
-            let (features, classes) = (run.graph.num_features(), run.graph.num_classes());
-            let (train, val) = (run.order.len(), run.graph.split(Split::Val).len());
-            format!(
-                "training on {nodes} nodes, {edges} edges, {features} features and {classes} classes: {train} training \
-                 and {val} validation nodes"
-            )
+            let sizes: Vec<_> = run.problem.sizes().iter().map(|(name, size)| format!("{size} {name}")).collect();
+            let (last, others) = sizes.split_last().expect("a problem has sizes");
+            let val =
+                if run.problem.has(Split::Val) { run.problem.items(Split::Val).map_or(0, <[i32]>::len) } else { 0 };
+            let (train, items) = (run.order.len(), run.problem.items_name());
+            format!("training on {} and {last}: {train} training and {val} validation {items}", others.join(", "))
         });
         self.log(Level::Info, |run| {
             let (widths, parameters) = (run.model.widths(), run.model.parameters().len());
             let (rule, epochs, steps) = (run.optimizer.rule_name(), run.options.epochs, run.num_steps());
             let estimator = match run.estimator.sizes() {
-                [] if run.estimator.is_full() => "full".to_string(),
-                [] => "unbiased".to_string(),
-                sizes => format!("consistent {sizes:?}"),
+                [] => run.estimator.kind().name().to_string(),
+                sizes => format!("{} {sizes:?}", run.estimator.kind().name()),
             };
             format!(
                 "widths {widths:?}, {parameters} parameters; {estimator} estimator, {rule}, {epochs} epochs of {steps} \
@@ -42,16 +40,16 @@ impl Run<'_> {
                 kernel::table().name
             )
         });
-        self.log_aggregation();
+        self.log_news();
         Ok(())
     }
 
-    /// Tells once what has become of ÂX.
-    pub(super) fn log_aggregation(&mut self) {
-        if !self.told_of_aggregation
-            && let Some((level, message)) = self.graph.aggregation()
+    /// Tells once what has become of the first layer's input.
+    pub(super) fn log_news(&mut self) {
+        if !self.told_of_news
+            && let Some((level, message)) = self.problem.news()
         {
-            self.told_of_aggregation = true;
+            self.told_of_news = true;
             self.log(level, |_| message);
         }
     }
@@ -75,11 +73,15 @@ impl Run<'_> {
     }
 
     pub(super) fn log_epoch(&mut self, epoch: usize, record: &Record) {
-        let &Record { train_loss, val_loss, val_accuracy, seconds, batch_loss, .. } = record;
+        let &Record { train_loss, val_loss, val_accuracy, val_ndcg, seconds, batch_loss, .. } = record;
         self.log(Level::Debug, |run| {
             let mut message = format!("epoch {epoch} of {}: batch loss {batch_loss:.6}", run.options.epochs);
-            let measured =
-                [("training loss", train_loss), ("validation loss", val_loss), ("validation accuracy", val_accuracy)];
+            let measured = [
+                ("training loss", train_loss),
+                ("validation loss", val_loss),
+                ("validation accuracy", val_accuracy),
+                ("validation NDCG", val_ndcg),
+            ];
             for (name, value) in measured.into_iter().filter(|(_, value)| !value.is_nan()) {
                 message += &format!(", {name} {value:.6}");
             }

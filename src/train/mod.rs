@@ -9,9 +9,9 @@ pub use adaptive::Adaptive;
 pub use history::{Column, History, Monitor};
 
 use crate::error::{Error, Result, try_copied};
-use crate::estimator::Estimator;
+use crate::estimator::{Estimator, Evaluation, Problem};
 use crate::file;
-use crate::graph::{Graph, Split};
+use crate::graph::Split;
 use crate::log::Level;
 use crate::model::Model;
 use crate::optim::{Interrupt, Optimizer};
@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 /// How to train.
 #[derive(Clone)]
 pub struct Options {
-    /// Passes over the training nodes, in all; at least 1.
+    /// Passes over the training items, in all; at least 1.
     pub epochs: usize,
-    /// Nodes of a batch; at least 1. The last one of an epoch may be shorter.
+    /// Items of a batch; at least 1. The last one of an epoch may be shorter.
     pub batch_size: usize,
     /// Seed of the shuffling.
     pub seed: u64,
@@ -63,7 +63,7 @@ impl Default for Options {
     }
 }
 
-/// How far training is. NaN: not evaluated.
+/// How far training is.
 pub struct Progress {
     /// The epoch at work or just done, from 1.
     pub epoch: usize,
@@ -73,12 +73,8 @@ pub struct Progress {
     pub step: usize,
     /// Steps of an epoch.
     pub num_steps: usize,
-    /// Loss over all training nodes.
-    pub train_loss: f64,
-    /// Loss over the validation nodes.
-    pub val_loss: f64,
-    /// Accuracy over the validation nodes.
-    pub val_accuracy: f64,
+    /// How good the model is after this epoch.
+    pub evaluation: Evaluation,
     /// Seconds of training steps so far, evaluation and callbacks apart.
     pub seconds: f64,
 }
@@ -102,16 +98,16 @@ const REPORT_EVERY: Duration = Duration::from_millis(500);
 /// completed step; diverged, its last finite parameters.
 pub fn train(
     model: &mut Model,
-    graph: &Graph,
+    problem: &dyn Problem,
     estimator: &mut Estimator,
     optimizer: &mut Optimizer,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> (History, Result<()>) {
-    let told_of_aggregation = !observer.wants(Level::Warning);
+    let told_of_news = !observer.wants(Level::Warning);
     let mut run = Run {
         model,
-        graph,
+        problem,
         described: String::new(),
         estimator,
         optimizer,
@@ -121,7 +117,7 @@ pub fn train(
         best: None,
         order: Vec::new(),
         sizes: None,
-        told_of_aggregation,
+        told_of_news,
         told_of_largest: false,
     };
     let result = run.run();
@@ -133,7 +129,7 @@ pub fn train(
 
 struct Run<'a> {
     model: &'a mut Model,
-    graph: &'a Graph,
+    problem: &'a dyn Problem,
     estimator: &'a mut Estimator,
     optimizer: &'a mut Optimizer,
     options: &'a Options,
@@ -141,14 +137,14 @@ struct Run<'a> {
     history: History,
     /// Parameters after the best epoch.
     best: Option<Vec<f32>>,
-    /// The training nodes in the order of the epoch at work.
+    /// The training items in the order of the epoch at work.
     order: Vec<i32>,
     /// The estimator as it was at first, without the sizes if they are adaptive.
     described: String,
     /// Sample sizes, if they are adaptive.
     sizes: Option<Sizes>,
     /// Messages that a run sends once.
-    told_of_aggregation: bool,
+    told_of_news: bool,
     told_of_largest: bool,
 }
 
@@ -203,16 +199,20 @@ impl Run<'_> {
 
     /// Finds what would fail later, before anything is changed.
     fn check(&mut self) -> Result<()> {
-        self.estimator.check(self.model, self.graph)?;
-        self.order = try_copied(self.graph.labelled_split(Split::Train)?)?;
+        self.estimator.check(self.model, self.problem)?;
+        self.order = try_copied(self.problem.items(Split::Train)?)?;
         self.optimizer.check_fits(self.model.parameters().len())?;
         let Options { patience, monitor, evaluate_every, .. } = *self.options;
         if patience > 0 && evaluate_every == 0 {
             return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
         }
-        if !self.graph.split(Split::Val).is_empty() {
+        if monitor == Monitor::ValNdcg && !self.problem.has_ndcg() {
+            let text = format!("a monitor of the {} needs queries; a graph has none", monitor.name());
+            return Err(Error::Unsupported(text));
+        }
+        if self.problem.has(Split::Val) {
             if patience > 0 || evaluate_every > 0 {
-                self.graph.labelled_split(Split::Val)?;
+                self.problem.items(Split::Val)?;
             }
         } else if patience > 0 && monitor.needs_validation() {
             let name = monitor.name();
@@ -251,7 +251,7 @@ impl Run<'_> {
         let every = self.options.evaluate_every;
         if every > 0 && (epoch.is_multiple_of(every) || epoch == self.options.epochs) {
             self.evaluate(&mut record)?;
-            self.log_aggregation();
+            self.log_news();
         }
         self.log_epoch(epoch, &record);
         if self.history.push(record)? {
@@ -269,14 +269,15 @@ impl Run<'_> {
         self.tell(epoch, num_steps, num_steps, &record, self.history.seconds())
     }
 
-    /// One pass over the training nodes; gives the mean loss of its batches and its seconds.
+    /// One pass over the training items; gives the mean loss of its batches and its seconds.
     fn steps(&mut self, epoch: usize) -> Result<(f64, f64)> {
         let before = self.history.seconds();
         let mut watch = Watch::start();
         let mut last_told = Instant::now();
         // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
         let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
-        self.order.copy_from_slice(self.graph.split(Split::Train));
+        let items = self.problem.items(Split::Train)?;
+        self.order.copy_from_slice(items);
         for i in (1..self.order.len()).rev() {
             self.order.swap(i, random.below(i as u64 + 1) as usize);
         }
@@ -285,25 +286,25 @@ impl Run<'_> {
         for step in 0..num_steps {
             let from = step * self.options.batch_size;
             let batch = match self.estimator.is_full() {
-                true => self.graph.split(Split::Train),
+                true => items,
                 false => &self.order[from..from.saturating_add(self.options.batch_size).min(self.order.len())],
             };
             let place = || format!("epoch {epoch}, step {}", step + 1);
             let mut tested = None;
             if let Some(sizes) = &mut self.sizes {
                 let updates = self.optimizer.steps();
-                let test = sizes.adapt(self.estimator, self.model, self.graph, batch, updates);
+                let test = sizes.adapt(self.estimator, self.model, self.problem, batch, updates);
                 tested = test.map_err(|e| e.at(place()))?;
             }
-            let estimate = self.estimator.estimate(self.model, self.graph, batch);
+            let estimate = self.estimator.estimate(self.model, self.problem, batch);
             let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
             self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
             sum += loss;
             if let Some(test) = tested {
                 watch.apart(|| self.log_test(&test, place));
             }
-            if !self.told_of_aggregation {
-                watch.apart(|| self.log_aggregation());
+            if !self.told_of_news {
+                watch.apart(|| self.log_news());
             }
             if step + 1 < num_steps && last_told.elapsed() >= REPORT_EVERY {
                 let seconds = before + watch.seconds();
@@ -319,18 +320,15 @@ impl Run<'_> {
     }
 
     fn evaluate(&mut self, record: &mut Record) -> Result<()> {
-        let has_val = !self.graph.split(Split::Val).is_empty();
-        let splits = if has_val { &[Split::Train, Split::Val][..] } else { &[Split::Train][..] };
-        let mut measured = self.model.evaluate_splits(self.graph, splits)?.into_iter();
-        record.train_loss = measured.next().map_or(f64::NAN, |(loss, _)| loss);
-        (record.val_loss, record.val_accuracy) = measured.next().unwrap_or((f64::NAN, f64::NAN));
+        let Evaluation { train_loss, val_loss, val_accuracy, val_ndcg } = self.problem.evaluate(self.model)?;
+        *record = Record { train_loss, val_loss, val_accuracy, val_ndcg, ..*record };
         Ok(())
     }
 
     fn tell(&mut self, epoch: usize, step: usize, num_steps: usize, record: &Record, seconds: f64) -> Result<()> {
-        let &Record { train_loss, val_loss, val_accuracy, .. } = record;
-        let num_epochs = self.options.epochs;
-        let progress = Progress { epoch, num_epochs, step, num_steps, train_loss, val_loss, val_accuracy, seconds };
+        let &Record { train_loss, val_loss, val_accuracy, val_ndcg, .. } = record;
+        let evaluation = Evaluation { train_loss, val_loss, val_accuracy, val_ndcg };
+        let progress = Progress { epoch, num_epochs: self.options.epochs, step, num_steps, evaluation, seconds };
         self.observer
             .progress(self.model, &progress)
             .map_err(|_| Error::Cancelled(format!("the progress callback stopped training in epoch {epoch}")))

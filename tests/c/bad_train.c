@@ -45,7 +45,7 @@ static void options_must_be_in_their_ranges(void) {
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "path", plim_train_options_set_checkpoint(s.options, "", 3));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "path", plim_train_options_set_resume(s.options, ""));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = -1", plim_train_options_set_monitor(s.options, -1));
-  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = 3", plim_train_options_set_monitor(s.options, 3));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = 4", plim_train_options_set_monitor(s.options, 4));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "monitor = ", plim_train_options_set_monitor(s.options, INT32_MIN));
 }
 
@@ -189,7 +189,7 @@ static void draws_beyond_the_graph_are_found_before_the_first_step(void) {
 }
 
 static void a_column_has_a_number_and_needs_room(void) {
-  static const int32_t strangers[] = {-1, 7, 255, INT32_MAX, INT32_MIN};
+  static const int32_t strangers[] = {-1, 8, 255, INT32_MAX, INT32_MIN};
   plim_history *history = NULL;
   CHECK_OK(plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &history));
   CHECK_OK(plim_train(twin.model, twin.graph, twin.estimator, twin.optimizer, twin.options, NULL));

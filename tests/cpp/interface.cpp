@@ -21,6 +21,7 @@ constexpr bool moves_only = std::is_nothrow_move_constructible_v<T> && std::is_n
                             !std::is_copy_constructible_v<T> && !std::is_copy_assignable_v<T>;
 static_assert(moves_only<Graph> && moves_only<Model> && moves_only<Estimator> && moves_only<Optimizer>);
 static_assert(moves_only<TrainOptions> && moves_only<History> && moves_only<TrainResult>);
+static_assert(moves_only<RankData>);
 static_assert(moves_only<ProbeOptions> && moves_only<Tail> && moves_only<Plan>);
 static_assert(sizeof(Graph) == sizeof(void *) && sizeof(Model) == sizeof(void *) && sizeof(History) == sizeof(void *),
               "ownership costs nothing");
@@ -41,9 +42,12 @@ static_assert(static_cast<int>(Schedule::constant) == 0 && static_cast<int>(Sche
 static_assert(static_cast<int>(Column::train_loss) == 0 && static_cast<int>(Column::val_loss) == 1 &&
               static_cast<int>(Column::val_accuracy) == 2 && static_cast<int>(Column::seconds) == 3 &&
               static_cast<int>(Column::batch_loss) == 4 && static_cast<int>(Column::sample_size) == 5 &&
-              static_cast<int>(Column::error) == 6);
+              static_cast<int>(Column::error) == 6 && static_cast<int>(Column::val_ndcg) == 7);
 static_assert(static_cast<int>(Monitor::val_accuracy) == 0 && static_cast<int>(Monitor::val_loss) == 1 &&
-              static_cast<int>(Monitor::train_loss) == 2);
+              static_cast<int>(Monitor::train_loss) == 2 && static_cast<int>(Monitor::val_ndcg) == 3);
+static_assert(static_cast<int>(Gain::exponential) == 0 && static_cast<int>(Gain::linear) == 1);
+static_assert(static_cast<int>(Measure::loss) == 0 && static_cast<int>(Measure::accuracy) == 1 &&
+              static_cast<int>(Measure::ndcg) == 2);
 static_assert(static_cast<int>(LogLevel::error) == 0 && static_cast<int>(LogLevel::warning) == 1 &&
               static_cast<int>(LogLevel::info) == 2 && static_cast<int>(LogLevel::debug) == 3);
 static_assert(Property{1}.unbiased() && Property{2}.consistent() && Property{4}.exact() && !Property{6}.unbiased());
@@ -91,7 +95,7 @@ void every_constant_of_the_c_header_has_a_name() {
   std::size_t count = 0;
   const std::set<std::string> named = names(cpp_header, "PLIM_");
   for (const char *kind : {"SPLIT", "NORMALIZATION", "DISTRIBUTION", "PROPERTY", "SCHEDULE", "HISTORY", "MONITOR", "LOG",
-                           "TAIL", "PLAN"}) {
+                           "TAIL", "PLAN", "RANK"}) {
     for (const std::string &constant : names(c_header, std::string("PLIM_") + kind + "_")) {
       ++count;
       if (!CHECK(named.count(constant) == 1)) {

@@ -28,6 +28,7 @@ from .estimator import Estimator, Gradient
 from .graph import Graph
 from .model import Evaluation, Model, macro_f1
 from .optimizer import Minimum, Optimizer
+from .rank import RankData, RankEvaluation
 from .sklearn import GCNClassifier
 from .theory import Plan, Tail, TailFit, sample_delta, sample_epsilon, sample_size, tail_fit, tail_probability
 from .training import Adaptive, History, train
@@ -43,8 +44,8 @@ def isa() -> str:
 
 __all__ = [
     "Graph", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
-    "Minimum", "macro_f1", "GCNClassifier", "Tail", "tail_probability", "TailFit", "tail_fit", "Plan", "sample_size",
-    "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError", "NullPointerError", "InvalidArgumentError",
+    "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability", "TailFit",
+    "tail_fit", "Plan", "sample_size", "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError", "NullPointerError", "InvalidArgumentError",
     "ShapeMismatchError", "MissingDataError", "BufferTooSmallError", "FileError", "BadFormatError", "OutOfMemoryError",
     "DivergedError", "CancelledError", "PoisonedError", "UnsupportedError", "InvalidHandleError", "BusyError",
     "InternalError",

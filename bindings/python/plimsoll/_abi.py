@@ -18,7 +18,8 @@ class Progress(ctypes.Structure):
 
     _fields_ = [("struct_size", ctypes.c_size_t), ("epoch", ctypes.c_size_t), ("num_epochs", ctypes.c_size_t),
                 ("step", ctypes.c_size_t), ("num_steps", ctypes.c_size_t), ("train_loss", ctypes.c_double),
-                ("val_loss", ctypes.c_double), ("val_accuracy", ctypes.c_double), ("seconds", ctypes.c_double)]
+                ("val_loss", ctypes.c_double), ("val_accuracy", ctypes.c_double), ("seconds", ctypes.c_double),
+                ("val_ndcg", ctypes.c_double)]
 
 
 class Kind:
@@ -188,6 +189,8 @@ FUNCTIONS = {
     "plim_estimator_full": of(status, out=out_handle),
     "plim_estimator_unbiased": of(status, out=out_handle),
     "plim_estimator_consistent": of(status, sample_sizes=sizes, num_layers=size, out=out_handle),
+    "plim_estimator_pairs": of(status, num_pairs=size, out=out_handle),
+    "plim_estimator_separate": of(status, num_documents=size, self_normalized=i32, out=out_handle),
     "plim_estimator_free": of(none, estimator=handle),
     "plim_estimator_set_seed": of(status, estimator=handle, seed=u64),
     "plim_estimator_set_distribution": of(status, estimator=handle, distribution=i32),
@@ -277,6 +280,42 @@ FUNCTIONS = {
     "plim_plan_get": of(status, plan=handle, what=i32, out=f64s),
     "plim_plan_describe": of(status, plan=handle, dst=bytes_out, capacity=size),
     "plim_plan_free": of(none, plan=handle),
+
+    "plim_rank_data_new": of(
+        status, num_documents=size, num_features=size, row_major=f32s, relevance=i32s, num_queries=size, offsets=i64s,
+        out=out_handle),
+    "plim_rank_data_new_sparse": of(
+        status, num_documents=size, num_features=size, indptr=i64s, indices=i32s, values=f32s, relevance=i32s,
+        num_queries=size, offsets=i64s, out=out_handle),
+    "plim_rank_data_load": of(status, path=text, num_features=size, out=out_handle),
+    "plim_rank_data_free": of(none, data=handle),
+    "plim_rank_data_append": of(status, data=handle, other=handle, split=i32),
+    "plim_rank_data_standardize": of(status, data=handle, reference=handle),
+    "plim_rank_data_set_split": of(status, data=handle, split=i32, queries=i32s, count=size),
+    "plim_rank_data_set_ndcg": of(status, data=handle, cutoff=size, gain=i32),
+    "plim_rank_data_num_queries": of(size, data=handle),
+    "plim_rank_data_num_documents": of(size, data=handle),
+    "plim_rank_data_num_features": of(size, data=handle),
+    "plim_rank_data_split_size": of(size, data=handle, split=i32),
+    "plim_rank_data_copy_split": of(status, data=handle, split=i32, dst=i32s, capacity=size),
+    "plim_rank_data_copy_offsets": of(status, data=handle, dst=i64s, capacity=size),
+    "plim_rank_data_copy_relevance": of(status, data=handle, dst=i32s, capacity=size),
+    "plim_rank_data_copy_query_ids": of(status, data=handle, dst=i64s, capacity=size),
+    "plim_rank_score": of(status, model=handle, data=handle, dst=f32s, capacity=size),
+    "plim_rank_evaluate": of(
+        status, model=handle, data=handle, split=i32, loss=f64s, accuracy=f64s, ndcg=f64s),
+    "plim_rank_measure": of(status, model=handle, data=handle, split=i32, measure=i32, dst=f64s, capacity=size),
+    "plim_rank_gradient": of(
+        status, estimator=handle, model=handle, data=handle, batch=i32s, batch_size=size, gradient=f32s,
+        capacity=size, loss=f64s),
+    "plim_rank_train": of(
+        status, model=handle, data=handle, estimator=handle, optimizer=handle, options=handle, out=out_handle),
+    "plim_rank_tail_new": of(
+        status, estimator=handle, model=handle, data=handle, sample_sizes=sizes, num_sizes=size, deltas=f64s,
+        num_deltas=size, options=handle, out=out_handle),
+    "plim_rank_plan_new": of(
+        status, estimator=handle, model=handle, data=handle, delta=f64, epsilon=f64, t=size, options=handle,
+        out=out_handle),
 }
 
 # What C has a number for, Python has a name for. The order is that of the numbers.
@@ -284,12 +323,14 @@ SPLITS = ("train", "val", "test")
 NORMALIZATIONS = ("symmetric", "row", "none")
 DISTRIBUTIONS = ("uniform", "importance", "neighbors", "ladies")
 SCHEDULES = ("constant", "inverse", "inverse_sqrt")
-HISTORY = ("train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss", "sample_size", "error")
-MONITORS = ("val_accuracy", "val_loss", "train_loss")
+HISTORY = ("train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss", "sample_size", "error", "val_ndcg")
+MONITORS = ("val_accuracy", "val_loss", "train_loss", "val_ndcg")
 LOG_LEVELS = ("error", "warning", "info", "debug")
 TAIL = ("probability", "lower", "upper", "error", "bias", "deviation")
 PLAN = ("sample_size", "misses", "upper", "seconds", "exact_seconds", "unbiased_seconds", "unbiased_batch", "c", "tau",
         "r_squared")
+RANK_GAINS = ("exponential", "linear")
+RANK_MEASURES = ("loss", "accuracy", "ndcg")
 PROPERTIES = {"unbiased": 1, "consistent": 2, "exact": 4}
 PLAN_TEXT_SIZE = 512
 

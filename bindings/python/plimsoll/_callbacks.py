@@ -27,6 +27,8 @@ class Progress(NamedTuple):
     val_accuracy: float
     #: Seconds of training steps, or of the measurement, so far.
     seconds: float
+    #: Of the validation queries; NaN on a graph.
+    val_ndcg: float
 
 
 ProgressLike = Union[bool, None, Callable[[Progress], Any]]

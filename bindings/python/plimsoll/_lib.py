@@ -123,6 +123,13 @@ class Handle:
         raise TypeError(f"{type(self).__name__} cannot be copied or pickled")
 
 
+def learned_from(problem: Any) -> Any:
+    """A graph or rank data; both say which functions of C take them."""
+    if not hasattr(problem, "_gradient"):
+        raise TypeError(f"graph is no object of plimsoll that can be learned from but {problem!r:.80}")
+    return problem
+
+
 class SavedHandle(Handle):
     """A handle that can be written to a file, and so be copied and pickled."""
 

@@ -1,15 +1,16 @@
-"""Gradients: exact, of a batch, or from a few sampled nodes."""
+"""Gradients: exact, of a batch, or from a few sampled nodes or pairs of documents."""
 from __future__ import annotations
 
-from typing import Any, FrozenSet, NamedTuple, Optional, Sequence
+from typing import Any, FrozenSet, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _abi
 from ._arrays import floats, integers, optional_integers, output
-from ._lib import Handle, ask, call, make
+from ._lib import Handle, ask, call, learned_from, make
 from .graph import Graph
 from .model import Model
+from .rank import RankData
 
 
 class Gradient(NamedTuple):
@@ -22,7 +23,7 @@ class Gradient(NamedTuple):
 
 
 class Estimator(Handle):
-    """Estimates gradients of a model on a graph."""
+    """Estimates gradients of a model on a graph, or on rank data."""
 
     __slots__ = ()
     _free = "plim_estimator_free"
@@ -46,6 +47,23 @@ class Estimator(Handle):
         sizes = integers("sample_sizes", sample_sizes, np.uintp)
         estimator = cls._own(make("plim_estimator_consistent", sizes, len(sizes)))
         estimator.set_distribution(distribution)
+        estimator.set_seed(seed)
+        return estimator
+
+    @classmethod
+    def pairs(cls, num_pairs: int, *, seed: int = 0) -> Estimator:
+        """To rank: the gradient of a batch of queries from so many ranked pairs drawn of each. Unbiased and consistent."""
+        estimator = cls._own(make("plim_estimator_pairs", num_pairs))
+        estimator.set_seed(seed)
+        return estimator
+
+    @classmethod
+    def separate(cls, num_documents: int, *, self_normalized: bool = False, seed: int = 0) -> Estimator:
+        """To rank: from all ranked pairs between so many documents drawn to be above and as many drawn to be below.
+
+        With fixed weights it is unbiased and consistent; self-normalised, biased and consistent.
+        """
+        estimator = cls._own(make("plim_estimator_separate", num_documents, bool(self_normalized)))
         estimator.set_seed(seed)
         return estimator
 
@@ -78,9 +96,13 @@ class Estimator(Handle):
         bits = ask("plim_estimator_property", self)
         return frozenset(name for name, bit in _abi.PROPERTIES.items() if bits & bit)
 
-    def gradient(self, model: Model, graph: Graph, batch: Any = None, *, out: Optional[np.ndarray] = None) -> Gradient:
-        """Loss and gradient at the model's parameters. `batch` None is all training nodes. Each call draws afresh."""
+    def gradient(self, model: Model, graph: Union[Graph, RankData], batch: Any = None, *,
+                 out: Optional[np.ndarray] = None) -> Gradient:
+        """Loss and gradient at the model's parameters. `batch` None is all training nodes. Each call draws afresh.
+
+        Of rank data a batch is a list of queries, each with documents of different relevance.
+        """
         batch, count = optional_integers("batch", batch)
         values, loss = output(out, (ask("plim_model_num_parameters", model),)), np.empty(1)
-        call("plim_estimator_gradient", self, model, graph, batch, count, values, len(values), loss)
+        call(learned_from(graph)._gradient, self, model, graph, batch, count, values, len(values), loss)
         return Gradient(values, float(loss[0]))

@@ -22,6 +22,8 @@ class Graph(SavedHandle):
 
     __slots__ = ()
     _free = "plim_graph_free"
+    # The functions of C that take it for what is learned; rank data have others.
+    _gradient, _train, _tail, _plan = "plim_estimator_gradient", "plim_train", "plim_tail_new", "plim_plan_new"
 
     # Where it comes from ----------------------------------------------------------------------------------------------
 

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _abi
 from ._arrays import floats, has_length, integers, optional_integers
 from ._callbacks import LogLike, ProgressLike, watched
-from ._lib import Handle, ask, call, error, make
+from ._lib import Handle, ask, call, error, learned_from, make
 from .estimator import Estimator
 from .graph import Graph
 from .model import Model
+from .rank import RankData
 
 
 class _Options(Handle):
@@ -64,7 +65,7 @@ def tail_probability(estimator: Estimator, model: Model, graph: Graph, sample_si
 
 
 class Tail:
-    """Measures the same as tail_probability(), and keeps more of it."""
+    """Measures the same as tail_probability(), on a graph or rank data, and keeps more of it."""
 
     #: What was asked for.
     sample_sizes: np.ndarray
@@ -81,13 +82,13 @@ class Tail:
     bias: np.ndarray
     deviation: np.ndarray
 
-    def __init__(self, estimator: Estimator, model: Model, graph: Graph, sample_sizes: Any, deltas: Any = (), *,
-                 draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
+    def __init__(self, estimator: Estimator, model: Model, graph: Union[Graph, RankData], sample_sizes: Any,
+                 deltas: Any = (), *, draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
                  log_level: Optional[str] = None):
         """Draws gradients; the arguments are those of tail_probability()."""
         sizes, errors = integers("sample_sizes", sample_sizes, np.uintp), floats("deltas", deltas, np.float64)
         handle = ctypes.c_void_p()
-        _measure("plim_tail_new", estimator, model, graph, sizes, len(sizes), errors, len(errors),
+        _measure(learned_from(graph)._tail, estimator, model, graph, sizes, len(sizes), errors, len(errors),
                  out=(ctypes.byref(handle),), draws=draws, seed=seed, batch=batch, progress=progress, log=log,
                  log_level=log_level)
         self.sample_sizes, self.deltas, self.draws = sizes.astype(np.int64), errors, draws
@@ -169,13 +170,13 @@ class Plan:
     tau: float
     r_squared: float
 
-    def __init__(self, estimator: Estimator, model: Model, graph: Graph, delta: float, epsilon: float, t: int, *,
-                 draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
+    def __init__(self, estimator: Estimator, model: Model, graph: Union[Graph, RankData], delta: float, epsilon: float,
+                 t: int, *, draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
                  log_level: Optional[str] = None):
         """Draws gradients of several sizes; the keywords are those of tail_probability()."""
         handle = ctypes.c_void_p()
-        _measure("plim_plan_new", estimator, model, graph, delta, epsilon, t, out=(ctypes.byref(handle),), draws=draws,
-                 seed=seed, batch=batch, progress=progress, log=log, log_level=log_level)
+        _measure(learned_from(graph)._plan, estimator, model, graph, delta, epsilon, t, out=(ctypes.byref(handle),),
+                 draws=draws, seed=seed, batch=batch, progress=progress, log=log, log_level=log_level)
         with _Plan._own(handle) as plan:
             out, sizes = np.empty(1), np.empty(ask("plim_plan_num_sizes", plan), np.uintp)
             for number, name in enumerate(_abi.PLAN):

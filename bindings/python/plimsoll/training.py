@@ -3,18 +3,19 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _abi
 from ._callbacks import LogLike, ProgressLike, watched
-from ._lib import Handle, ask, call, error, make
+from ._lib import Handle, ask, call, error, learned_from, make
 from .errors import CancelledError, DivergedError
 from .estimator import Estimator
 from .graph import Graph
 from .model import Model
 from .optimizer import Optimizer
+from .rank import RankData
 
 
 class Adaptive(NamedTuple):
@@ -43,6 +44,8 @@ class History:
     sample_size: np.ndarray
     #: The gradient's relative error as last estimated by then, if sampling is adaptive.
     error: np.ndarray
+    #: Mean NDCG of the validation queries, of rank data.
+    val_ndcg: np.ndarray
     #: The best epoch by the monitor, from 1, the first of equals; 0 if there is none.
     best_epoch: int
     #: Whether the progress callback stopped training; the model keeps its last step.
@@ -71,12 +74,14 @@ class _Options(Handle):
     _free = "plim_train_options_free"
 
 
-def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer, *, epochs: int = 100,
+def train(model: Model, graph: Union[Graph, RankData], estimator: Estimator, optimizer: Optimizer, *, epochs: int = 100,
           batch_size: int = 256, seed: int = 0, restore_best: bool = True, patience: int = 0,
           monitor: str = "val_accuracy", evaluate_every: int = 1, checkpoint: Any = None, checkpoint_every: int = 1,
           resume: Any = None, adaptive: Optional[Adaptive] = None, progress: ProgressLike = None, log: LogLike = None,
           log_level: Optional[str] = None) -> History:
     """Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
+
+    Of rank data batches are of queries, and the accuracy is that of pairs.
 
     A second call goes on with the counters of estimator and optimizer. Ctrl-C ends it with the model at its last step.
 
@@ -86,7 +91,7 @@ def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer
     restore_best      whether the model ends with the parameters of its best epoch.
     patience          ends training after so many epochs without a better one; 0 for never.
     monitor           what is best: the highest "val_accuracy", the lowest "val_loss" or the lowest "train_loss", which
-                      needs no validation nodes. Of equals the first is.
+                      needs no validation nodes; of rank data, the highest "val_ndcg" too. Of equals the first is.
     evaluate_every    epochs between evaluations; 0 for never.
     checkpoint        a file that is written after every `checkpoint_every` epochs, whole or not at all.
     resume            a checkpoint to go on from, if the file is there.
@@ -115,7 +120,7 @@ def train(model: Model, graph: Graph, estimator: Estimator, optimizer: Optimizer
             call("plim_train_options_set_adaptive", options, *Adaptive(*adaptive))
         handle = ctypes.c_void_p()
         with watched("plim_train_options", options, progress, "training", log, log_level):
-            status = ask("plim_train", model, graph, estimator, optimizer, options, ctypes.byref(handle))
+            status = ask(learned_from(graph)._train, model, graph, estimator, optimizer, options, ctypes.byref(handle))
     failure = error(status) if status else None
     if handle:
         with _History._own(handle) as recorded:

@@ -1,0 +1,396 @@
+//! Learning to rank: queries, their documents, and how relevant each is.
+//!
+//! Documents are the nodes of a graph without links, whose Â is the identity: a graph convolutional network with one output
+//! is then a linear scorer or a multilayer perceptron, and passes, estimators, optimizers and training are those of graphs.
+//! What differs is here: the loss at the top compares pairs of documents, and a batch is of queries.
+
+mod letor;
+mod measures;
+mod problem;
+
+pub use measures::{Gain, Measure, Measures};
+
+use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
+use crate::graph::{Graph, Matrix, Split, check_indptr, next_version};
+use crate::sample::Levels;
+use std::ops::Range;
+
+/// The largest relevance: a power of two must hold its gain.
+const MOST_RELEVANT: i32 = 1000;
+
+/// Queries and their documents.
+pub struct Data {
+    /// The documents; a label is a relevance.
+    documents: Graph,
+    /// Query q has the documents `offsets[q] .. offsets[q + 1]`.
+    offsets: Vec<i64>,
+    /// What the caller calls each query.
+    ids: Vec<i64>,
+    /// The documents of each query, the most relevant first.
+    order: Vec<i32>,
+    /// Where each level of relevance ends among a query's documents, and where each query's levels begin.
+    ends: Vec<i32>,
+    level_offsets: Vec<usize>,
+    splits: [Vec<i32>; 3],
+    /// Those queries of the splits that have a pair.
+    paired: [Vec<i32>; 3],
+    /// NDCG is of this many documents; 0 stands for all.
+    cutoff: usize,
+    gain: Gain,
+    /// What [`Data::standardize`] took off and divided by.
+    scaling: Option<Scaling>,
+    version: u64,
+}
+
+/// Mean and standard deviation of each feature.
+struct Scaling {
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
+impl Scaling {
+    fn try_clone(&self) -> Result<Self> {
+        Ok(Scaling { mean: try_copied(&self.mean)?, deviation: try_copied(&self.deviation)? })
+    }
+}
+
+/// The name of a split in messages.
+fn name(split: Split) -> &'static str {
+    ["train", "val", "test"][split as usize]
+}
+
+impl Data {
+    /// From dense features, a row per document. All queries are for training at first.
+    pub fn dense(num_features: usize, row_major: &[f32], relevance: &[i32], offsets: &[i64]) -> Result<Self> {
+        let mut data = Self::new(relevance, offsets)?;
+        data.documents.set_features(num_features, row_major)?;
+        Ok(data)
+    }
+
+    /// From dense features that are known to be finite, taken as they are.
+    fn owned(num_features: usize, rows: Vec<f32>, relevance: &[i32], offsets: &[i64]) -> Result<Self> {
+        let mut data = Self::new(relevance, offsets)?;
+        data.documents.view_features(num_features, rows.into())?;
+        Ok(data)
+    }
+
+    /// From sparse features. `indptr` must have passed [`check_indptr`].
+    pub fn sparse(
+        num_features: usize,
+        (indptr, indices, values): (&[i64], &[i32], &[f32]),
+        relevance: &[i32],
+        offsets: &[i64],
+    ) -> Result<Self> {
+        let mut data = Self::new(relevance, offsets)?;
+        data.documents.set_sparse_features(num_features, indptr, indices, values)?;
+        Ok(data)
+    }
+
+    /// Without features yet.
+    fn new(relevance: &[i32], offsets: &[i64]) -> Result<Self> {
+        let (n, num_queries) = (relevance.len(), offsets.len().saturating_sub(1));
+        if num_queries == 0 || num_queries > i32::MAX as usize {
+            return Err(Error::InvalidArgument(format!("num_queries = {num_queries} is outside [1, {}]", i32::MAX)));
+        }
+        if n == 0 || n > i32::MAX as usize {
+            return Err(Error::InvalidArgument(format!("num_documents = {n} is outside [1, {}]", i32::MAX)));
+        }
+        let last = check_indptr(offsets, "offsets")?;
+        if let Some(q) = offsets.windows(2).position(|ends| ends[0] == ends[1]) {
+            return Err(Error::entry(
+                "offsets",
+                q + 1,
+                offsets[q + 1],
+                format_args!("leaves query {q} without documents"),
+            ));
+        }
+        if last != n {
+            let text = format!("offsets[{num_queries}] = {last}, but there are {n} documents");
+            return Err(Error::ShapeMismatch(text));
+        }
+        if let Some(at) = relevance.iter().position(|y| !(0..=MOST_RELEVANT).contains(y)) {
+            let complaint = format_args!("is outside [0, {MOST_RELEVANT}]");
+            return Err(Error::entry("relevance", at, relevance[at], complaint));
+        }
+        let mut documents = Graph::from_edges(n, &[], &[], None)?;
+        documents.set_labels(relevance)?;
+        let mut ids = try_with_capacity(num_queries)?;
+        ids.extend(0..num_queries as i64);
+        let mut data = Data {
+            documents,
+            offsets: try_copied(offsets)?,
+            ids,
+            order: try_with_capacity(n)?,
+            ends: Vec::new(),
+            level_offsets: try_with_capacity(num_queries + 1)?,
+            splits: Default::default(),
+            paired: Default::default(),
+            cutoff: 10,
+            gain: Gain::default(),
+            scaling: None,
+            version: next_version(),
+        };
+        data.sort(relevance)?;
+        let mut all = try_with_capacity(num_queries)?;
+        all.extend(0..num_queries as i32);
+        data.set_split(Split::Train, &all)?;
+        Ok(data)
+    }
+
+    /// Puts the documents of each query in order.
+    fn sort(&mut self, relevance: &[i32]) -> Result<()> {
+        self.order.extend(0..relevance.len() as i32);
+        self.level_offsets.push(0);
+        for ends in self.offsets.windows(2) {
+            let documents = &mut self.order[ends[0] as usize..ends[1] as usize];
+            documents.sort_by_key(|&v| std::cmp::Reverse(relevance[v as usize]));
+            self.ends.try_reserve(documents.len())?;
+            let mut end = 0;
+            for level in documents.chunk_by(|&a, &b| relevance[a as usize] == relevance[b as usize]) {
+                end += level.len() as i32;
+                self.ends.push(end);
+            }
+            self.level_offsets.push(self.ends.len());
+        }
+        self.ends.shrink_to_fit();
+        Ok(())
+    }
+
+    /// Number of queries.
+    pub fn num_queries(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Number of documents.
+    pub fn num_documents(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Number of features.
+    pub fn num_features(&self) -> usize {
+        self.documents.num_features()
+    }
+
+    /// The documents, as nodes without links.
+    pub fn documents(&self) -> &Graph {
+        &self.documents
+    }
+
+    /// The relevance of each document.
+    pub fn relevance(&self) -> &[i32] {
+        self.documents.labels().unwrap_or_default()
+    }
+
+    /// Where the documents of each query begin, and their number.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// What a file calls each query; its number if there is no file.
+    pub fn query_ids(&self) -> &[i64] {
+        &self.ids
+    }
+
+    fn range(&self, query: usize) -> Range<usize> {
+        self.offsets[query] as usize..self.offsets[query + 1] as usize
+    }
+
+    /// The documents of a query by relevance.
+    pub fn levels(&self, query: usize) -> Levels<'_> {
+        let levels = self.level_offsets[query]..self.level_offsets[query + 1];
+        Levels { documents: &self.order[self.range(query)], ends: &self.ends[levels] }
+    }
+
+    /// Whether two documents of a query differ in relevance.
+    fn has_pair(&self, query: usize) -> bool {
+        self.level_offsets[query + 1] - self.level_offsets[query] > 1
+    }
+
+    /// The queries of a split.
+    pub fn split(&self, split: Split) -> &[i32] {
+        &self.splits[split as usize]
+    }
+
+    /// Replaces a split; no query may stand in it twice.
+    pub fn set_split(&mut self, split: Split, queries: &[i32]) -> Result<()> {
+        self.check_queries(queries, "queries")?;
+        let mut seen = try_filled(self.num_queries(), false)?;
+        for (i, &q) in queries.iter().enumerate() {
+            if std::mem::replace(&mut seen[q as usize], true) {
+                return Err(Error::entry("queries", i, q, "stands in the list twice"));
+            }
+        }
+        let mut paired = try_with_capacity(queries.len())?;
+        paired.extend(queries.iter().copied().filter(|&q| self.has_pair(q as usize)));
+        self.splits[split as usize] = try_copied(queries)?;
+        self.paired[split as usize] = paired;
+        self.version = next_version();
+        Ok(())
+    }
+
+    /// Checks that every id is a query.
+    fn check_queries(&self, queries: &[i32], name: &str) -> Result<()> {
+        let bound = self.num_queries();
+        match queries.iter().position(|&q| q < 0 || q as usize >= bound) {
+            None => Ok(()),
+            Some(at) => Err(Error::entry(name, at, queries[at], format_args!("is outside [0, {bound})"))),
+        }
+    }
+
+    /// How NDCG is measured: of the first `cutoff` documents (0: all), with this gain.
+    pub fn set_ndcg(&mut self, cutoff: usize, gain: Gain) {
+        (self.cutoff, self.gain) = (cutoff, gain);
+    }
+
+    /// Takes the mean off each feature and divides it by its standard deviation, both of the training documents of
+    /// `reference`, or those of its own (`None`). A feature that does not vary there is not divided. Where `reference` has
+    /// been standardised, what it was standardised by counts.
+    pub fn standardize(&mut self, reference: Option<&Data>) -> Result<()> {
+        if self.scaling.is_some() {
+            return Err(Error::InvalidArgument("data: the features are standardised already".to_string()));
+        }
+        let width = self.num_features();
+        let scaling = match reference {
+            Some(other) if other.num_features() != width => {
+                let text = format!("data has {width} features, reference {}", other.num_features());
+                return Err(Error::ShapeMismatch(text));
+            }
+            Some(Data { scaling: Some(scaling), .. }) => scaling.try_clone()?,
+            other => other.unwrap_or(self).statistics()?,
+        };
+        let n = self.num_documents();
+        self.documents.change_features(|x| {
+            let mut data = dense_rows(x, n)?;
+            for row in data.chunks_exact_mut(width) {
+                for (k, x) in row.iter_mut().enumerate() {
+                    *x = ((f64::from(*x) - scaling.mean[k]) / scaling.deviation[k]) as f32;
+                }
+            }
+            if let Some(at) = data.iter().position(|x| !x.is_finite()) {
+                let text = format!("feature {} of document {} is too far from the others", at % width, at / width);
+                return Err(Error::InvalidArgument(text));
+            }
+            *x = Matrix::Dense { data: data.into(), width };
+            Ok(())
+        })?;
+        self.scaling = Some(scaling);
+        Ok(())
+    }
+
+    /// Mean and standard deviation of each feature over the training documents.
+    fn statistics(&self) -> Result<Scaling> {
+        let (width, x) = (self.num_features(), self.documents.features()?);
+        let queries = self.split(Split::Train);
+        let count: usize = queries.iter().map(|&q| self.range(q as usize).len()).sum();
+        if count == 0 {
+            return Err(Error::MissingData("the train split is empty".to_string()));
+        }
+        let documents = || queries.iter().flat_map(|&q| self.range(q as usize));
+        let mut mean = try_filled(width, 0.0)?;
+        documents().for_each(|v| each_entry(x, v, |k, x| mean[k] += x / count as f64));
+        // The entries that are not there differ from the mean by the mean.
+        let mut squares: Vec<f64> = try_with_capacity(width)?;
+        squares.extend(mean.iter().map(|mean| mean * mean * count as f64));
+        documents().for_each(|v| {
+            each_entry(x, v, |k, x| squares[k] += (x - mean[k]).powi(2) - mean[k].powi(2));
+        });
+        let mut deviation = squares;
+        for (square, mean) in deviation.iter_mut().zip(&mean) {
+            let root = (square.max(0.0) / count as f64).sqrt();
+            // A constant feature has none but what rounding leaves.
+            *square = if root <= 1e-7 * mean.abs() { 1.0 } else { root };
+        }
+        Ok(Scaling { mean, deviation })
+    }
+
+    /// Adds all queries of other data at the end, and to a split. Both must have the same features, standardised alike.
+    pub fn append(&mut self, other: &Data, split: Split) -> Result<()> {
+        let (width, n) = (self.num_features(), self.num_documents());
+        if other.num_features() != width {
+            let text = format!("data has {width} features, other {}", other.num_features());
+            return Err(Error::ShapeMismatch(text));
+        }
+        let same = match (&self.scaling, &other.scaling) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.mean == b.mean && a.deviation == b.deviation,
+            _ => false,
+        };
+        if !same {
+            let text = "other is not standardised as data is: standardise them by the same reference, or after this";
+            return Err(Error::InvalidArgument(text.to_string()));
+        }
+        let mut relevance = try_copied(self.relevance())?;
+        relevance.try_reserve(other.num_documents())?;
+        relevance.extend_from_slice(other.relevance());
+        let mut offsets = try_copied(&self.offsets)?;
+        offsets.try_reserve(other.num_queries())?;
+        offsets.extend(other.offsets[1..].iter().map(|end| n as i64 + end));
+        let mut whole = Self::new(&relevance, &offsets)?;
+        let (x, y) = (self.documents.features()?, other.documents.features()?);
+        match (x, y) {
+            (Matrix::Sparse { csr: a, .. }, Matrix::Sparse { csr: b, .. }) => {
+                let entries = a.indices.len();
+                let (mut indptr, mut indices) = (try_copied(&a.indptr)?, try_copied(&a.indices)?);
+                let mut values = try_copied(&a.values)?;
+                indptr.try_reserve(b.indptr.len())?;
+                indices.try_reserve(b.indices.len())?;
+                values.try_reserve(b.values.len())?;
+                indptr.extend(b.indptr[1..].iter().map(|end| entries as i64 + end));
+                indices.extend_from_slice(&b.indices);
+                values.extend_from_slice(&b.values);
+                whole.documents.set_sparse_features(width, &indptr, &indices, &values)?;
+            }
+            _ => {
+                let mut rows = dense_rows(x, n)?;
+                let more = dense_rows(y, other.num_documents())?;
+                rows.try_reserve_exact(more.len())?;
+                rows.extend_from_slice(&more);
+                whole.documents.view_features(width, rows.into())?;
+            }
+        }
+        let first = self.num_queries() as i32;
+        for old in [Split::Train, Split::Val, Split::Test] {
+            let mut queries = try_copied(self.split(old))?;
+            if old == split {
+                queries.try_reserve(other.num_queries())?;
+                queries.extend(first..first + other.num_queries() as i32);
+            }
+            whole.set_split(old, &queries)?;
+        }
+        whole.ids.truncate(self.num_queries());
+        whole.ids.copy_from_slice(&self.ids);
+        whole.ids.extend_from_slice(&other.ids);
+        whole.set_ndcg(self.cutoff, self.gain);
+        whole.scaling = self.scaling.take();
+        *self = whole;
+        Ok(())
+    }
+}
+
+/// The entries of a row: columns and values.
+fn each_entry(x: &Matrix, v: usize, mut work: impl FnMut(usize, f64)) {
+    match x {
+        Matrix::Dense { data, width } => {
+            data[v * width..][..*width].iter().enumerate().for_each(|(k, &x)| work(k, f64::from(x)));
+        }
+        Matrix::Sparse { csr, .. } => {
+            let (columns, values) = csr.view().row(v);
+            columns.iter().zip(values).for_each(|(&k, &x)| work(k as usize, f64::from(x)));
+        }
+    }
+}
+
+/// All rows, written out.
+fn dense_rows(x: &Matrix, n: usize) -> Result<Vec<f32>> {
+    match x {
+        Matrix::Dense { data, .. } => try_copied(data),
+        Matrix::Sparse { width, .. } => {
+            let len = n.checked_mul(*width).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
+            let mut rows = try_filled(len, 0f32)?;
+            for (v, row) in rows.chunks_exact_mut(*width).enumerate() {
+                each_entry(x, v, |k, x| row[k] = x as f32);
+            }
+            Ok(rows)
+        }
+    }
+}
