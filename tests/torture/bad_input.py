@@ -22,7 +22,7 @@ SECONDS = 20  # a call that takes longer hangs
 MEMORY = 6 << 30  # a size that is too large must not get its memory
 
 SIZE_MAX = 2 ** 64 - 1
-SIZES = [0, 1, 2 ** 31, 2 ** 32, 2 ** 63, SIZE_MAX // 2, SIZE_MAX]
+SIZES = [0, 1, 2 ** 31, 2 ** 32, 2 ** 62, 2 ** 62 + 1, 2 ** 63, 2 ** 63 + 1, SIZE_MAX // 4, SIZE_MAX // 2, SIZE_MAX - 1, SIZE_MAX]
 NUMBERS = [math.nan, math.inf, -math.inf, -1.0, 0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308,
            -1.7976931348623157e308, 1e-300, 1e300]
 ELEMENTS = {

@@ -177,7 +177,7 @@ def run_case(library, shim, function, name, prepare, start, for_good, stop, tell
             signal.alarm(0)
             result = outcome["result"]
             tried += 1
-            goes_on = function.name == "plim_train" and not (outcome["resumable"] or name == "resumed")
+            goes_on = function.name in ("plim_train", "plim_rank_train") and not (outcome["resumable"] or name == "resumed")
             for text in judge(function, goes_on, result, outcome["failures"], found, expected):
                 tell("failed", f"allocation {n}, {'for good' if for_good else 'once'}: {text}")
             strays = [name for name in os.listdir(folder) if name.endswith(".tmp")]

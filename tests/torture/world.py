@@ -35,19 +35,25 @@ ARRAYS = {
     "sample_sizes": [2, 4], "plim_tail_fit.sample_sizes": [10, 20, 30, 40, 50],
     "probabilities": [0.5, 0.3, 0.18, 0.11, 0.06],
     "deltas": [0.25, 0.5], "plim_bound_linear.deltas": [0.5] * 9, "plim_sample_delta.deltas": [0.1, 0.2, 0.4],
-    "confusion": [3, 1, 2, 4], "cs": [2.0, 2.0, 2.0], "taus": [0.1, 0.2, 0.4],
+    "relevance": [2, 0, 1, 0, 1, 2, 0, 1], "offsets": [0, 3, NODES], "queries": [0, 1], "plim_rank_gradient.batch": [0, 1],
+    "plim_rank_data_new_sparse.indices": [0, 1] * NODES, "confusion": [3, 1, 2, 4], "cs": [2.0, 2.0, 2.0], "taus": [0.1, 0.2, 0.4],
 }
 
 # Lengths of arrays that the docs give in words.
 LENGTHS = {
     "plim_graph_from_csr.values": "indptr[num_nodes]", "plim_graph_set_sparse_features.values": "indptr[num_nodes]",
-    "plim_graph_view_csr.values": "indptr[num_nodes]", "plim_confusion_macro_f1.confusion": "num_classes × num_classes",
+    "plim_rank_data_new.row_major": "num_documents × num_features",
+    "plim_rank_data_new.offsets": "num_queries + 1", "plim_rank_data_new_sparse.offsets": "num_queries + 1",
+    "plim_rank_data_new_sparse.indptr": "num_documents + 1",
+    "plim_rank_data_new_sparse.indices": "indptr[num_documents]",
+    "plim_rank_data_new_sparse.values": "indptr[num_documents]", "plim_graph_view_csr.values": "indptr[num_nodes]", "plim_confusion_macro_f1.confusion": "num_classes × num_classes",
     "plim_model_gcn.widths": "num_widths", "plim_estimator_consistent.sample_sizes": "num_layers",
     "plim_bound_linear.deltas": "t - 1",
 }
 
 NUMBERS = {
     "num_nodes": NODES, "nodes_per_class": 20, "num_features": FEATURES, "max_bytes": 1 << 20, "seed": 7,
+    "num_documents": NODES, "num_queries": 2, "num_pairs": 4, "self_normalized": 1, "cutoff": 2, "gain": 1, "measure": 0,
     "num_classes": 2, "monitor": 1, "level": 2, "split": 0, "normalization": 1, "lambda": 0.01, "threads": 2, "layer": 1, "distribution": 1, "step": 0.1,
     "schedule": 2, "decay": 0.01, "radius": 5.0, "low": -1.0, "high": 1.0, "on": 1, "num_steps": 5, "dim": 3,
     "epochs": 3, "batch_size": 2, "every": 2, "smallest": 2, "largest": 16, "column": 0, "what": 0, "status": 2,
@@ -107,7 +113,7 @@ class World:
     def __getattr__(self, name):
         """world.graph_free(…) is plim_graph_free(…)."""
         if not name.startswith(("graph_", "model_", "estimator_", "optimizer_", "train", "history_", "probe_", "tail_",
-                                "plan_", "last_error", "sample_", "bound_")):
+                                "plan_", "rank_", "last_error", "sample_", "bound_")):
             raise AttributeError(name)
         return getattr(self.library, "plim_" + name)
 
@@ -131,14 +137,43 @@ class World:
             if kind not in World.shared:
                 World.shared[kind] = self.make(kind)
             return World.shared[kind]
-        if kind not in self.cached:
-            self.cached[kind] = self.make(kind)
-        return self.cached[kind]
+        return self.kept(kind, kind)
+
+    def kept(self, key, kind):
+        if key not in self.cached:
+            self.cached[key] = self.make(key.replace(" ", "_"))
+        return self.cached[key]
+
+    def handle_for(self, function, p):
+        """The handle of a parameter: rankings have models and estimators of their own, and some functions take two of a
+        type."""
+        if p.name in ("other", "reference"):
+            return self.kept(f"other {p.type}", p.type)
+        if function.name.startswith("plim_rank_") and p.type in ("plim_model", "plim_estimator", "plim_optimizer"):
+            return self.kept(f"ranking {p.type}", p.type)
+        return self.handle(p.type)
 
     def close(self):
-        for kind, handle in self.cached.items():
-            getattr(self.library, kind + "_free")(handle)
+        for key, handle in self.cached.items():
+            getattr(self.library, key.split()[-1] + "_free")(handle)
         self.cached = {}
+
+    def make_rank_data(self):
+        data = self.new("rank_data_new", NODES, FEATURES, cells("f", FEATURE_ROWS), cells("i", ARRAYS["relevance"]), 2,
+                        cells("q", ARRAYS["offsets"]))
+        self.ok("rank_data_set_split", data, 1, cells("i", [1]), 1)
+        return data
+
+    make_other_plim_rank_data = make_rank_data
+
+    def make_ranking_plim_model(self):
+        return self.new("model_gcn", cells("N", [FEATURES, 4, 1]), 3, 3)
+
+    def make_ranking_plim_optimizer(self):
+        return self.new("optimizer_adam", 0.01)
+
+    def make_ranking_plim_estimator(self):
+        return self.new("estimator_separate", 4, 1)
 
     def make_graph(self):
         graph = self.new("graph_from_edges", NODES, len(SOURCES), cells("i", SOURCES), cells("i", TARGETS), None)
@@ -208,6 +243,16 @@ class World:
         self.model_free(model)
         return told
 
+    def witness_rank_data(self, data):
+        model, documents = self.make_ranking_plim_model(), self.rank_data_num_documents(data)
+        told = [self.rank_data_num_queries(data), documents, self.rank_data_num_features(data),
+                self.copied("rank_data_copy_relevance", "i", documents, data),
+                self.copied("rank_data_copy_offsets", "q", documents + 1, data),
+                self.copied("rank_score", "f", documents, model, data)]
+        told += [self.copied("rank_data_copy_split", "i", documents, data, split) for split in range(3)]
+        self.model_free(model)
+        return told
+
     def witness_model(self, model):
         estimator, graph = self.new("estimator_full"), self.make_graph()
         count = self.model_num_parameters(model)
@@ -272,7 +317,7 @@ class World:
         values = {}
         for p in function.parameters:
             if p.kind == "handle":
-                values[p.name] = self.handle(p.type)
+                values[p.name] = self.handle_for(function, p)
             elif p.kind == "array":
                 values[p.name] = lookup(ARRAYS, function, p.name)
             elif p.kind == "scalar":
@@ -314,6 +359,10 @@ class World:
     def path(self, function):
         if function.name == "plim_graph_save_store":
             return self.file("store").encode()
+        if function.name == "plim_rank_data_load":
+            with open(self.file("letor.txt"), "w") as file:
+                file.writelines(f"{r} qid:{i // 4} 1:0.5 3:{i}\n" for i, r in enumerate(ARRAYS["relevance"]))
+            return self.file("letor.txt").encode()
         if function.name == "plim_graph_from_edge_list":
             with open(self.file("edges.csv"), "w") as file:
                 file.writelines(f"{u},{v}\n" for u, v in zip(SOURCES, TARGETS))
