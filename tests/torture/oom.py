@@ -198,6 +198,10 @@ ENDED_BY_SYSTEM = ("cannot allocate memory for thread-local data", "failed to re
                    "memory allocation of 48 bytes failed")
 
 
+# What a call that succeeds makes impossible a second time.
+ONCE = ("plim_rank_data_standardize",)
+
+
 def starts_threads(function, name):
     return function.name == "plim_model_set_threads" or "with threads" in name
 
@@ -206,7 +210,8 @@ def judge(function, goes_on, result, failures, found, expected):
     """What is wrong. Training keeps the steps that it has completed, so a second call goes on from there and not from where
     the first began, unless there is a checkpoint."""
     if isinstance(found, str):
-        yield f"status {result.value}, and afterwards {found}"
+        if not (result.value == OK and function.name in ONCE):
+            yield f"status {result.value}, and afterwards {found}"
     elif function.gives_status:
         if result.value not in (OK, OUT_OF_MEMORY):
             yield f"status {result.value}: {result.message}"
