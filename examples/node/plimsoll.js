@@ -22,6 +22,7 @@ const Progress = koffi.struct('plim_progress', {
   val_loss: 'double',
   val_accuracy: 'double',
   seconds: 'double',
+  val_ndcg: 'double',
 });
 koffi.proto('int32_t plim_progress_fn(void *user_data, const plim_progress *progress)');
 

@@ -27,7 +27,7 @@ const run = (tell) => train(handles, model, graph, estimator, optimizer, options
 test('a callback is told every epoch', () => {
   const epochs = [];
   const history = run((progress) => {
-    assert.equal(progress.struct_size, 72);
+    assert.equal(progress.struct_size, 80);
     assert.equal(progress.num_epochs, 20);
     assert.equal(progress.step, progress.num_steps);
     assert.ok(progress.train_loss > 0 && progress.val_accuracy <= 1 && progress.seconds > 0);

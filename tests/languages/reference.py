@@ -6,7 +6,7 @@ SPLIT_TEST, CANCELLED = 2, 10
 
 class Progress(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in ("struct_size", "epoch", "num_epochs", "step", "num_steps")]
-    _fields_ += [(name, ctypes.c_double) for name in ("train_loss", "val_loss", "val_accuracy", "seconds")]
+    _fields_ += [(name, ctypes.c_double) for name in ("train_loss", "val_loss", "val_accuracy", "seconds", "val_ndcg")]
 
 
 def mixture(path, epochs, enough=float("inf")):

@@ -68,10 +68,10 @@ public final class Plimsoll {
 
     /** How far training is. NaN: not evaluated. */
     @Structure.FieldOrder({"struct_size", "epoch", "num_epochs", "step", "num_steps", "train_loss", "val_loss",
-        "val_accuracy", "seconds"})
+        "val_accuracy", "seconds", "val_ndcg"})
     public static final class Progress extends Structure {
         public long struct_size, epoch, num_epochs, step, num_steps;
-        public double train_loss, val_loss, val_accuracy, seconds;
+        public double train_loss, val_loss, val_accuracy, seconds, val_ndcg;
 
         Progress(Pointer progress) {
             super(progress);
