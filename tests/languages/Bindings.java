@@ -80,7 +80,7 @@ public final class Bindings {
         test("a callback is told every epoch", () -> {
             List<Long> epochs = new ArrayList<>();
             try (History history = train(model, graph, estimator, optimizer, options, p -> {
-                equal(p.struct_size, 72L);
+                equal(p.struct_size, 80L);
                 equal((long) p.size(), p.struct_size);
                 equal(p.num_epochs, 20L);
                 equal(p.step, p.num_steps);
