@@ -234,7 +234,7 @@ fn saved_again(graph: *const plim_graph) {
                 assert_eq!(saved, PLIM_OK, "{:?}", message());
                 let loaded = call("plim_graph_load", || plim_graph_load(path.as_ptr(), &raw mut again));
                 // Dense features of a store are looked at only when they are used; an archive's when it is loaded.
-                if loaded == PLIM_ERROR_BAD_FORMAT && message().to_bytes().ends_with(b"is not finite") {
+                if loaded == PLIM_ERROR_BAD_FORMAT && message().to_string_lossy().contains("is not finite") {
                     continue;
                 }
                 assert_eq!(loaded, PLIM_OK, "{path:?}: {:?}", message());
