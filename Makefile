@@ -208,7 +208,7 @@ $(VENV)/python.installed: tests/requirements.txt | $(VENV)/bin/pip
 
 test-python: export PLIMSOLL_LIB := $(LIB)
 test-python: export PYTHONDONTWRITEBYTECODE := 1
-test-python: build $(if $(PY_TESTS),$(VENV)/python.installed)
+test-python: build $(BUILT)/examples/c/big_graph $(if $(PY_TESTS),$(VENV)/python.installed)
 	$(call run,$(VENV)/bin/python,$(abspath $(PY_TESTS)))
 
 # One wheel for every Python 3; bindings/python/backend.py says how it gets its name.
