@@ -7,7 +7,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use plimsoll::graph::Graph;
-use plimsoll::kernel::{Pick, Rows, Sparse, table};
+use plimsoll::kernel::{Finish, Pick, Rows, Sparse, table};
 use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
 
 const ROWS: usize = 256;
@@ -69,9 +69,9 @@ impl Factor {
 fn sparse_times(bencher: Bencher<'_, '_>, width: usize) {
     let mut random = Random(1);
     let (a, m, mut out) = (Factor::new(&mut random), random.floats(DEPTH * width), vec![0.0; ROWS * width]);
-    bencher
-        .counter(ItemsCount::new(2 * ROWS * PER_ROW * width))
-        .bench_local(|| table().times(a.rows(), Pick::From(0), black_box(&m), width, black_box(&mut out)));
+    bencher.counter(ItemsCount::new(2 * ROWS * PER_ROW * width)).bench_local(|| {
+        table().times(a.rows(), Pick::From(0), black_box(&m), width, Finish::Plain, black_box(&mut out))
+    });
 }
 
 /// `M += Aᵀ·G`, A sparse.
@@ -93,7 +93,7 @@ fn dense_times(bencher: Bencher<'_, '_>, width: usize) {
     let rows = Rows::Dense { data: &b, width: DEPTH };
     bencher
         .counter(ItemsCount::new(2 * ROWS * DEPTH * width))
-        .bench_local(|| table().times(rows, Pick::From(0), black_box(&m), width, black_box(&mut out)));
+        .bench_local(|| table().times(rows, Pick::From(0), black_box(&m), width, Finish::Plain, black_box(&mut out)));
 }
 
 /// `M += Bᵀ·G`, B dense.

@@ -7,7 +7,7 @@
 //! Without arguments it multiplies a small random matrix, to show that it works.
 
 use npyz::{Deserialize, NpyFile};
-use plimsoll::kernel::{Pick, Rows, Sparse, Threads, table};
+use plimsoll::kernel::{Finish, Pick, Rows, Sparse, Threads, table};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn measure(rows: Rows<'_>, n: usize, width: usize, threads: &Threads, repetition
     let mut seconds: Vec<f64> = (0..repetitions + 1)
         .map(|_| {
             let start = Instant::now();
-            threads.times(rows, Pick::From(0), &x, width, &mut out);
+            threads.times(rows, Pick::From(0), &x, width, Finish::Plain, &mut out);
             start.elapsed().as_secs_f64()
         })
         .skip(1)

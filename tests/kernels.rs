@@ -6,7 +6,7 @@ mod common;
 use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
-use plimsoll::kernel::{Adam, Buffer, Pick, Rows, Sparse, Table, Threads, available, parts, table};
+use plimsoll::kernel::{Adam, Buffer, Finish, Pick, Rows, Sparse, Table, Threads, available, parts, table};
 
 /// Half a unit in the last place of 1.
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
@@ -69,14 +69,15 @@ fn real(random: &mut Random) -> f32 {
 }
 
 /// Calls `check(factor, pick, count)` for left factors of many shapes: 0 to 9 rows (the dense kernels work up to 8 at a time), and
-/// more than their groups of 64,
+/// more than their groups of 64; few and many columns, up to more than the narrow kernels have at hand at a time (512);
 /// from the first row on, from another one, and as a list with repetitions.
 fn for_each_left_factor(
     random: &mut Random,
     number: fn(&mut Random) -> f32,
     mut check: impl FnMut(&Factor, Pick<'_>, usize),
 ) {
-    for (depth, count) in [(1, 0), (1, 1), (2, 3), (3, 4), (7, 9), (16, 5), (33, 8), (5, 2), (4, 6), (20, 7), (70, 150)]
+    for (depth, count) in
+        [(1, 0), (1, 1), (2, 3), (3, 4), (7, 9), (16, 5), (33, 8), (5, 2), (4, 6), (20, 7), (70, 150), (531, 70)]
     {
         let factor = Factor::new(count + 2, depth, random, number);
         let list: Vec<i32> = (0..count).map(|_| random.below(count + 2) as i32).collect();
@@ -122,7 +123,7 @@ fn products_of_whole_numbers_are_exact_in_every_table() {
             for table in available() {
                 for (rows, form) in factor.both().into_iter().zip(["sparse", "dense"]) {
                     let mut out = vec![f32::NAN; count * width];
-                    table.times(rows, pick, &m, width, &mut out);
+                    table.times(rows, pick, &m, width, Finish::Plain, &mut out);
                     let found = without_minus_zero(&out);
                     assert!(found == wanted, "{}, {form}, width {width}, depth {}", table.name, factor.depth);
                 }
@@ -167,7 +168,7 @@ fn products_of_reals_are_rounded_as_they_must_be_in_every_table() {
             for table in available() {
                 for rows in factor.both() {
                     let mut out = vec![f32::NAN; count * width];
-                    table.times(rows, pick, &m, width, &mut out);
+                    table.times(rows, pick, &m, width, Finish::Plain, &mut out);
                     assert_rounded(&out, &product, &magnitude, factor.depth, table.name);
                     let mut sum = m.clone();
                     table.transposed_times(rows, pick, &g, width, &mut sum);
@@ -182,16 +183,18 @@ fn products_of_reals_are_rounded_as_they_must_be_in_every_table() {
 #[test]
 fn a_row_has_the_same_bits_alone_and_in_company() {
     let mut random = Random::new(4);
-    for width in [1, 3, 16, 37, 64, 100] {
-        let factor = Factor::new(11, 23, &mut random, real);
-        let m = random.floats(23 * width);
+    for (width, depth) in
+        [(1, 23), (3, 23), (16, 23), (37, 23), (64, 23), (100, 23), (1, 600), (2, 64), (3, 600), (4, 517)]
+    {
+        let factor = Factor::new(11, depth, &mut random, real);
+        let m = random.floats(depth * width);
         for table in available() {
             for rows in factor.both() {
                 let mut together = vec![f32::NAN; 11 * width];
-                table.times(rows, Pick::From(0), &m, width, &mut together);
+                table.times(rows, Pick::From(0), &m, width, Finish::Plain, &mut together);
                 for (i, wanted) in together.chunks_exact(width).enumerate() {
                     let mut alone = vec![f32::NAN; width];
-                    table.times(rows, Pick::List(&[i as i32]), &m, width, &mut alone);
+                    table.times(rows, Pick::List(&[i as i32]), &m, width, Finish::Plain, &mut alone);
                     assert!(without_minus_zero(&alone) == without_minus_zero(wanted), "{}", table.name);
                 }
             }
@@ -211,8 +214,8 @@ fn wide_rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
         assert!(m.len() > 1 << 18 && small.len() < 1 << 18);
         for table in available() {
             let (mut near, mut far) = (vec![f32::NAN; rows * width], vec![f32::NAN; rows * width]);
-            table.times(factor.both()[0], pick, small, width, &mut near);
-            table.times(factor.both()[0], pick, &m, width, &mut far);
+            table.times(factor.both()[0], pick, small, width, Finish::Plain, &mut near);
+            table.times(factor.both()[0], pick, &m, width, Finish::Plain, &mut far);
             assert!(bits(&near) == bits(&far), "{}", table.name);
         }
     }
@@ -220,8 +223,18 @@ fn wide_rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
 
 #[test]
 fn shared_products_have_the_bits_of_one_thread() {
+    check_shared_products(9000, 40, 17);
+}
+
+#[test]
+fn shared_products_of_few_or_many_columns_have_them_too() {
+    for (depth, width) in [(500, 16), (500, 3), (131, 4), (1433, 7), (95, 1)] {
+        check_shared_products(16 * 24 * 32, depth, width);
+    }
+}
+
+fn check_shared_products(count: usize, depth: usize, width: usize) {
     let mut random = Random::new(5);
-    let (count, depth, width) = (9000, 40, 17);
     let factor = Factor::new(count, depth, &mut random, real);
     let (m, g) = (random.floats(depth * width), random.floats(count * width));
     let threads: Vec<Threads> = [1, 2, 5].iter().map(|&count| Threads::new(count).unwrap()).collect();
@@ -229,11 +242,11 @@ fn shared_products_have_the_bits_of_one_thread() {
     let row_entries = factor.indices.len() / count;
     let shares = |threads: &Threads| threads.shares(row_entries * count, width);
     assert!(!shares(&threads[0]) && shares(&threads[1]) && shares(&threads[2]));
-    assert_eq!(parts::number(count, row_entries, depth, width), 16, "as many parts as there ever are");
+    assert!(parts::number(count, row_entries, depth, width) > 1);
     for rows in factor.both() {
         let products = threads.iter().map(|threads| {
             let mut out = vec![f32::NAN; count * width];
-            threads.times(rows, Pick::From(0), &m, width, &mut out);
+            threads.times(rows, Pick::From(0), &m, width, Finish::Plain, &mut out);
             let (mut sum, mut scratch) = (vec![f32::NAN; depth * width], Buffer::try_copied(&[f32::NAN; 3]).unwrap());
             let rows = (rows, row_entries);
             threads.transposed_times(rows, Pick::From(0), (&g, width), &mut sum, &mut scratch).unwrap();
@@ -241,7 +254,7 @@ fn shared_products_have_the_bits_of_one_thread() {
         });
         let products: Vec<_> = products.collect();
         let mut alone = vec![f32::NAN; count * width];
-        table().times(rows, Pick::From(0), &m, width, &mut alone);
+        table().times(rows, Pick::From(0), &m, width, Finish::Plain, &mut alone);
         for (out, sum) in &products {
             assert!(bits(out) == bits(&alone));
             assert!(bits(sum) == bits(&products[0].1));
@@ -396,7 +409,7 @@ fn a_nan_in_a_factor_reaches_the_product() {
         m[20 + 7] = f32::NAN;
         let mut out = [0.0; 2 * 20];
         let rows = Rows::Dense { data: &[1.0, 1.0, 1.0, 1.0, 0.0, 1.0], width: 3 };
-        table.times(rows, Pick::From(0), &m, 20, &mut out);
+        table.times(rows, Pick::From(0), &m, 20, Finish::Plain, &mut out);
         for (at, out) in out.iter().enumerate() {
             assert_eq!(out.is_nan(), at % 20 == 7, "{}: place {at}", table.name);
         }
@@ -509,14 +522,42 @@ fn the_largest_magnitude_is_found_wherever_it_is() {
 }
 
 #[test]
+fn a_finished_product_is_the_product_and_then_finished() {
+    let mut random = Random::new(10);
+    for (width, depth) in (1..=40).map(|width| (width, 30)).chain([(1, 90), (3, 600), (4, 64), (130, 20)]) {
+        let factor = Factor::new(13, depth, &mut random, real);
+        let (m, h) = (random.floats(depth * width), random.floats(13 * width));
+        for table in available() {
+            for rows in factor.both() {
+                let product = |finish| {
+                    let mut out = vec![f32::NAN; 13 * width];
+                    table.times(rows, Pick::From(0), &m, width, finish, &mut out);
+                    out
+                };
+                let plain = product(Finish::Plain);
+                let rectified: Vec<f32> = plain.iter().map(|&z| if z < 0.0 { 0.0 } else { z }).collect();
+                let passed: Vec<f32> = plain.iter().zip(&h).map(|(&z, &h)| if h > 0.0 { z } else { 0.0 }).collect();
+                assert!(bits(&product(Finish::Rectify)) == bits(&rectified), "{}, width {width}", table.name);
+                assert!(bits(&product(Finish::Where(&h))) == bits(&passed), "{}, width {width}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
 fn rectifying_stops_what_is_negative_both_ways() {
     for table in available() {
-        let mut h = [-1.0, 0.0, -0.0, 2.0, f32::NAN, f32::NEG_INFINITY, 1e-40];
-        table.rectify(&mut h);
+        let before = [-1.0, 0.0, -0.0, 2.0, f32::NAN, f32::NEG_INFINITY, 1e-40];
+        let (one, mut h) = (Rows::Dense { data: &[1.0], width: 1 }, [9.0; 7]);
+        table.times(one, Pick::From(0), &before, 7, Finish::Rectify, &mut h);
         assert_eq!(h.map(|h| h > 0.0), [false, false, false, true, false, false, true], "{}", table.name);
         assert!(h[4].is_nan(), "what is undefined stays so");
-        let mut d = [3.0; 7];
-        table.rectified_gradient(&mut d, &h);
-        assert_eq!(d, [0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 3.0], "{}", table.name);
+        for length in [7, 32, 39, 64] {
+            let h: Vec<f32> = h.iter().copied().cycle().take(length).collect();
+            let wanted: Vec<f32> = h.iter().map(|&h| if h > 0.0 { 3.0 } else { 0.0 }).collect();
+            let mut d = vec![3.0; length];
+            table.rectified_gradient(&mut d, &h);
+            assert_eq!(d, wanted, "{}", table.name);
+        }
     }
 }

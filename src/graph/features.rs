@@ -2,7 +2,7 @@
 
 use super::csr::{self, Csr};
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack, try_resize};
-use crate::kernel::{Array, Pick, Rows, Sparse, Threads};
+use crate::kernel::{Array, Finish, Pick, Rows, Sparse, Threads};
 use std::ops::Range;
 
 /// A matrix with a row per node: the features X, or their aggregate ÂX.
@@ -211,7 +211,7 @@ impl Aggregator {
         match x {
             Matrix::Dense { data, width } => {
                 try_resize(&mut self.dense, nodes.len() * width)?;
-                threads.times(Rows::Sparse(operator), Pick::List(nodes), data, *width, &mut self.dense);
+                threads.times(Rows::Sparse(operator), Pick::List(nodes), data, *width, Finish::Plain, &mut self.dense);
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
             Matrix::Sparse { csr, width } if outlook.dense => {
@@ -261,7 +261,7 @@ impl Aggregator {
             Matrix::Dense { .. } if too_large => Ok(None),
             Matrix::Dense { data, width } => {
                 let mut product = try_filled(n * width, 0f32)?;
-                threads.times(Rows::Sparse(operator), Pick::From(0), data, *width, &mut product);
+                threads.times(Rows::Sparse(operator), Pick::From(0), data, *width, Finish::Plain, &mut product);
                 Ok(Some(Matrix::Dense { data: product.into(), width: *width }))
             }
             Matrix::Sparse { .. } if outlook.dense && too_large => Ok(None),

@@ -11,6 +11,9 @@ pub trait Arithmetic {
     /// How many sums the registers hold, with some left for the factors.
     const SUMS: usize;
 
+    /// How many columns of a dense product are worked at once, a multiple of 16: the fewer, the more rows.
+    const COLUMNS: usize;
+
     /// `a·b + c`.
     fn madd(a: f32, b: f32, c: f32) -> f32;
 
@@ -21,6 +24,14 @@ pub trait Arithmetic {
             s[c] = Self::madd(a, x[c], s[c]);
         }
     }
+
+    /// `s ← x·y + s`, number by number. P is a multiple of 16.
+    #[inline(always)]
+    fn madd_each<const P: usize>(x: &[f32; P], y: &[f32; P], s: &mut [f32; P]) {
+        for c in 0..P {
+            s[c] = Self::madd(x[c], y[c], s[c]);
+        }
+    }
 }
 
 /// Every processor: multiply, round, add, round.
@@ -28,6 +39,7 @@ pub struct Portable;
 
 impl Arithmetic for Portable {
     const SUMS: usize = 32;
+    const COLUMNS: usize = 16;
 
     #[inline(always)]
     fn madd(a: f32, b: f32, c: f32) -> f32 {
@@ -42,6 +54,7 @@ pub struct Neon;
 #[cfg(target_arch = "aarch64")]
 impl Arithmetic for Neon {
     const SUMS: usize = 64;
+    const COLUMNS: usize = 16;
 
     #[inline(always)]
     fn madd(a: f32, b: f32, c: f32) -> f32 {
@@ -62,22 +75,23 @@ mod x86 {
     use super::{Arithmetic, Avx2, Avx512};
     use std::arch::x86_64::*;
 
-    /// `s ← a·x + s` on vectors of the given type, from entry `$from` on.
+    /// `s ← a·x + s` on vectors of so many lanes; `$a` makes the vector of `a` that begins at entry `$c`.
     macro_rules! by_vectors {
-        ($lanes:literal, $load:ident, $set:ident, $madd:ident, $store:ident, $a:ident, $x:ident, $s:ident) => {
-            for c in (0..P).step_by($lanes) {
+        ($lanes:literal, $load:ident, $madd:ident, $store:ident, $c:ident, $a:expr, $x:ident, $s:ident) => {
+            for $c in (0..P).step_by($lanes) {
                 // SAFETY: P is a multiple of the lanes, so the vectors lie in the arrays; the processor has the
                 // instructions wherever this type is used.
                 unsafe {
-                    let (x, s) = ($x.as_ptr().add(c), $s.as_mut_ptr().add(c));
-                    $store(s, $madd($set($a), $load(x), $load(s)));
+                    let (x, s) = ($x.as_ptr().add($c), $s.as_mut_ptr().add($c));
+                    $store(s, $madd($a, $load(x), $load(s)));
                 }
             }
         };
     }
 
     impl Arithmetic for Avx2 {
-        const SUMS: usize = 64;
+        const SUMS: usize = 96;
+        const COLUMNS: usize = 16;
 
         #[inline(always)]
         fn madd(a: f32, b: f32, c: f32) -> f32 {
@@ -87,19 +101,34 @@ mod x86 {
         #[inline(always)]
         fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
             if P.is_multiple_of(8) {
-                by_vectors!(8, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps, a, x, s);
+                by_vectors!(8, _mm256_loadu_ps, _mm256_fmadd_ps, _mm256_storeu_ps, c, _mm256_set1_ps(a), x, s);
             } else if P == 4 {
-                by_vectors!(4, _mm_loadu_ps, _mm_set1_ps, _mm_fmadd_ps, _mm_storeu_ps, a, x, s);
+                by_vectors!(4, _mm_loadu_ps, _mm_fmadd_ps, _mm_storeu_ps, c, _mm_set1_ps(a), x, s);
             } else {
                 for c in 0..P {
                     s[c] = Self::madd(a, x[c], s[c]);
                 }
             }
         }
+
+        #[inline(always)]
+        fn madd_each<const P: usize>(x: &[f32; P], y: &[f32; P], s: &mut [f32; P]) {
+            by_vectors!(
+                8,
+                _mm256_loadu_ps,
+                _mm256_fmadd_ps,
+                _mm256_storeu_ps,
+                c,
+                _mm256_loadu_ps(y.as_ptr().add(c)),
+                x,
+                s
+            );
+        }
     }
 
     impl Arithmetic for Avx512 {
         const SUMS: usize = 128;
+        const COLUMNS: usize = 64;
 
         #[inline(always)]
         fn madd(a: f32, b: f32, c: f32) -> f32 {
@@ -109,10 +138,24 @@ mod x86 {
         #[inline(always)]
         fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
             if P.is_multiple_of(16) {
-                by_vectors!(16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps, a, x, s);
+                by_vectors!(16, _mm512_loadu_ps, _mm512_fmadd_ps, _mm512_storeu_ps, c, _mm512_set1_ps(a), x, s);
             } else {
                 Avx2::madd_row(a, x, s);
             }
+        }
+
+        #[inline(always)]
+        fn madd_each<const P: usize>(x: &[f32; P], y: &[f32; P], s: &mut [f32; P]) {
+            by_vectors!(
+                16,
+                _mm512_loadu_ps,
+                _mm512_fmadd_ps,
+                _mm512_storeu_ps,
+                c,
+                _mm512_loadu_ps(y.as_ptr().add(c)),
+                x,
+                s
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::arithmetic::Portable;
-use super::generic::{self, Adam};
+use super::generic::{self, Adam, Finish};
 use super::{Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
@@ -10,14 +10,13 @@ use std::sync::OnceLock;
 macro_rules! kernels {
     ($with:ident, $($rest:tt)*) => {
         $with! { $($rest)* =>
-            sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
+            sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
             sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
-            dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]);
+            dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
             dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
             largest(values: &[f32]) -> f32;
-            rectify(h: &mut [f32]);
             rectified_gradient(d: &mut [f32], h: &[f32]);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
             adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>);
@@ -67,14 +66,14 @@ macro_rules! table {
 }
 
 impl Table {
-    /// `out ← R·M` for the picked rows `R` and row-major `M` of `width` columns. As many rows as `out` holds.
-    pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]) {
+    /// `out ← R·M` for the picked rows `R` and row-major `M` of `width` columns, finished. As many rows as `out` holds.
+    pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]) {
         assert_eq!(out.len() % width, 0);
         match rows {
-            Rows::Sparse(a) => (self.sparse_times)(a, pick, m, width, out),
+            Rows::Sparse(a) => (self.sparse_times)(a, pick, m, width, finish, out),
             Rows::Dense { data, width: depth } => {
                 assert_eq!(m.len(), depth * width);
-                (self.dense_times)(data, depth, pick, m, width, out);
+                (self.dense_times)(data, depth, pick, m, width, finish, out);
             }
         }
     }
@@ -121,11 +120,6 @@ impl Table {
     /// The largest magnitude; NaN if there is one.
     pub fn largest(&self, values: &[f32]) -> f32 {
         (self.largest)(values)
-    }
-
-    /// `h ← max(h, 0)`; NaN stays.
-    pub fn rectify(&self, h: &mut [f32]) {
-        (self.rectify)(h);
     }
 
     /// `d ← 0` wherever the rectified `h` is 0.

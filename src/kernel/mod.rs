@@ -16,7 +16,7 @@ mod threads;
 
 pub use array::{Array, Number, bytes_of};
 pub use buffer::Buffer;
-pub use generic::{Adam, prefetch};
+pub use generic::{Adam, Finish, prefetch};
 pub use isa::{Table, available, table};
 pub use threads::Threads;
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::pool::Pool;
-use super::{Buffer, Pick, Rows, parts, table};
+use super::{Buffer, Finish, Pick, Rows, parts, table};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,8 +12,9 @@ use std::ops::Range;
 /// this one the result from there.
 const LITTLE_WORK: usize = 1 << 16;
 
-/// Dense rows are shared by columns in multiples of this many: a line of the cache, and as many as the kernel takes at once.
-const COLUMNS: usize = 16;
+/// Dense rows are shared by columns in multiples of this many: lines of the cache, and whatever number the kernels take at once
+/// (16, 8 or 6), so that only the last share has the remainder that the whole has.
+const COLUMNS: usize = 48;
 
 /// The threads of one model. One thread means the caller's own, and then there is no pool.
 pub struct Threads {
@@ -48,20 +49,23 @@ impl Threads {
         }
     }
 
-    /// `out ← R·M`, rows shared among the threads. Each row is one thread's, so the bits are the same for any count.
-    pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32]) {
+    /// `out ← R·M`, finished, rows shared among the threads. Each row is one thread's, so the bits are the same for any count.
+    pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]) {
         let count = out.len() / width;
         let entries = match rows {
             Rows::Dense { width: depth, .. } => count * depth,
             Rows::Sparse(a) => a.mean_entries() * count,
         };
         let Some(pool) = self.pool_for(entries, width) else {
-            return table().times(rows, pick, m, width, out);
+            return table().times(rows, pick, m, width, finish, out);
         };
         // More pieces than threads even out rows of different length.
         let piece = count.div_ceil(8 * self.count).next_multiple_of(8);
         let out = Pieces::new(out, piece * width);
-        pool.run(out.number(), &|i| table().times(rows, pick.skip(i * piece), m, width, out.get(i)));
+        pool.run(out.number(), &|i| {
+            let finish = finish.skip(i * piece * width);
+            table().times(rows, pick.skip(i * piece), m, width, finish, out.get(i));
+        });
     }
 
     /// Fills rows of `width` numbers: `fill(i, row)` makes row i. In all it adds up about `terms` numbers.

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::{Aggregator, Graph, Matrix};
-use crate::kernel::{Buffer, Pick, Rows, Threads, parts, table};
+use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, parts, table};
 use crate::sample::Chain;
 use std::sync::Arc;
 
@@ -30,23 +30,24 @@ impl Input {
         self.kept = None;
     }
 
-    /// `out ← (ÂX)(nodes above, :)·W`.
+    /// `out ← (ÂX)(nodes above, :)·W`, finished.
     pub fn times(
         &mut self,
         graph: &Graph,
         chain: &Chain,
         threads: &Threads,
         (w, width): (&[f32], usize),
+        finish: Finish<'_>,
         out: &mut [f32],
     ) -> Result<()> {
         let pick = chain.pick_above(0);
         if let Some(product) = &self.kept {
-            threads.times(product.rows(), pick, w, width, out);
+            threads.times(product.rows(), pick, w, width, finish, out);
             return Ok(());
         }
         for (i, out) in out.chunks_mut(CHUNK * width).enumerate() {
             let rows = self.chunk(graph, threads, pick.skip(i * CHUNK), out.len() / width)?;
-            threads.times(rows, Pick::From(0), w, width, out);
+            threads.times(rows, Pick::From(0), w, width, finish.skip(i * CHUNK * width), out);
         }
         Ok(())
     }

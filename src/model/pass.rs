@@ -9,7 +9,7 @@ use super::Model;
 use super::input::Input;
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
-use crate::kernel::{Buffer, Pick, Rows, Sparse, Threads, table};
+use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
 use crate::sample::{Chain, Pairs, Sampler};
 
 /// Everything a pass needs beside the model and the graph.
@@ -97,35 +97,34 @@ impl Workspace {
             let Buffers { output, middle, gathered } = &mut here[0];
             output.try_resize(above * width)?;
             let (chain, w) = (&self.chain, model.weights(l));
+            let finish = if l + 1 < model.num_layers() { Finish::Rectify } else { Finish::Plain };
             match self.orders[l] {
                 Order::Aggregated => {
-                    self.input.times(graph, chain, threads, (w, width), output)?;
+                    self.input.times(graph, chain, threads, (w, width), finish, output)?;
                 }
                 Order::FeaturesFirst => {
                     middle.try_resize(graph.num_nodes() * width)?;
-                    threads.times(graph.features()?.rows(), Pick::From(0), w, width, middle);
-                    threads.times(Rows::Sparse(graph.operator()), chain.pick_above(0), middle, width, output);
+                    threads.times(graph.features()?.rows(), Pick::From(0), w, width, Finish::Plain, middle);
+                    threads.times(Rows::Sparse(graph.operator()), chain.pick_above(0), middle, width, finish, output);
                 }
                 Order::Transform => {
                     let (rows, pick, _) = layer_input(model, graph, chain, below, l)?;
-                    threads.times(rows, pick, w, width, output);
+                    threads.times(rows, pick, w, width, finish, output);
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
                     middle.try_resize(count * width)?;
-                    threads.times(rows, pick, w, width, middle);
-                    threads.times(chain.operator(graph, l), Pick::From(0), middle, width, output);
+                    threads.times(rows, pick, w, width, Finish::Plain, middle);
+                    threads.times(chain.operator(graph, l), Pick::From(0), middle, width, finish, output);
                 }
                 Order::AggregateFirst => {
                     let fan_in = model.widths[l];
                     middle.try_resize(above * fan_in)?;
                     let dense = if l > 0 { &below[l - 1].output } else { gather(graph, chain, gathered)? };
-                    threads.times(chain.operator(graph, l), Pick::From(0), dense, fan_in, middle);
-                    threads.times(Rows::Dense { data: middle, width: fan_in }, Pick::From(0), w, width, output);
+                    threads.times(chain.operator(graph, l), Pick::From(0), dense, fan_in, Finish::Plain, middle);
+                    let middle = Rows::Dense { data: middle, width: fan_in };
+                    threads.times(middle, Pick::From(0), w, width, finish, output);
                 }
-            }
-            if l + 1 < model.num_layers() {
-                table().rectify(output);
             }
         }
         Ok(())
@@ -240,6 +239,8 @@ impl Workspace {
             let (below, here) = self.layers.split_at_mut(l);
             let (chain, w) = (&self.chain, model.weights(l));
             let gradient = &mut self.gradient[model.range(l)];
+            // What a layer's rectifier has stopped, its gradient does not pass.
+            let passed = below.last().map_or(Finish::Plain, |below| Finish::Where(&below.output));
             match self.orders[l] {
                 Order::FeaturesFirst => {
                     let (operator, pick) = (Rows::Sparse(graph.operator()), chain.pick_above(0));
@@ -252,7 +253,7 @@ impl Workspace {
                         for (&v, row) in chain.nodes_above(0).iter().zip(self.delta.chunks_exact(width)) {
                             spread[v as usize * width..][..width].copy_from_slice(row);
                         }
-                        threads.times(operator, Pick::From(0), spread, width, &mut self.middle_delta);
+                        threads.times(operator, Pick::From(0), spread, width, Finish::Plain, &mut self.middle_delta);
                     } else {
                         self.middle_delta.fill(0.0);
                         table().transposed_times(operator, pick, &self.delta, width, &mut self.middle_delta);
@@ -273,13 +274,13 @@ impl Workspace {
                     transpose(w, width, &mut self.transposed_weights)?;
                     self.next_delta.try_resize(self.delta.len() / width * fan_in)?;
                     let rows = Rows::Dense { data: &self.delta, width };
-                    threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.next_delta);
+                    threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, passed, &mut self.next_delta);
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
                     let by = (&*self.delta, width);
                     let operator = (chain.operator(graph, l), chain.number_of_cut());
-                    self.transposed[l].times(operator, threads, by, count, &mut self.middle_delta)?;
+                    self.transposed[l].times(operator, threads, by, count, Finish::Plain, &mut self.middle_delta)?;
                     let row_entries = if l == 0 { graph.features()?.row_entries() } else { fan_in };
                     let (by, scratch) = ((&*self.middle_delta, width), &mut self.partial_sums);
                     threads.transposed_times((rows, row_entries), pick, by, gradient, scratch)?;
@@ -287,7 +288,14 @@ impl Workspace {
                         transpose(w, width, &mut self.transposed_weights)?;
                         self.next_delta.try_resize(count * fan_in)?;
                         let rows = Rows::Dense { data: &self.middle_delta, width };
-                        threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.next_delta);
+                        threads.times(
+                            rows,
+                            Pick::From(0),
+                            &self.transposed_weights,
+                            fan_in,
+                            passed,
+                            &mut self.next_delta,
+                        );
                     }
                 }
                 Order::AggregateFirst => {
@@ -298,16 +306,16 @@ impl Workspace {
                         transpose(w, width, &mut self.transposed_weights)?;
                         self.middle_delta.try_resize(self.delta.len() / width * fan_in)?;
                         let rows = Rows::Dense { data: &self.delta, width };
-                        threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, &mut self.middle_delta);
+                        let to = &mut self.middle_delta;
+                        threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, Finish::Plain, to);
                         let by = (&*self.middle_delta, fan_in);
                         let count = below[l - 1].output.len() / fan_in;
                         let operator = (chain.operator(graph, l), chain.number_of_cut());
-                        self.transposed[l].times(operator, threads, by, count, &mut self.next_delta)?;
+                        self.transposed[l].times(operator, threads, by, count, passed, &mut self.next_delta)?;
                     }
                 }
             }
             if l > 0 {
-                table().rectified_gradient(&mut self.next_delta, &below[l - 1].output);
                 std::mem::swap(&mut self.delta, &mut self.next_delta);
             }
         }
@@ -436,13 +444,14 @@ impl Transposed {
     /// Below this many entries writing the transpose out is not worth while.
     const FEW_ENTRIES: usize = 1 << 13;
 
-    /// `out ← Opᵀ·G` with `count` rows, for the operator of a chain's cut of this number.
+    /// `out ← Opᵀ·G`, finished, with `count` rows, for the operator of a chain's cut of this number.
     fn times(
         &mut self,
         (operator, cut): (Rows<'_>, u64),
         threads: &Threads,
         (g, width): (&[f32], usize),
         count: usize,
+        finish: Finish<'_>,
         out: &mut Buffer,
     ) -> Result<()> {
         out.try_resize(count * width)?;
@@ -452,6 +461,9 @@ impl Transposed {
         if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
             table().transposed_times(operator, Pick::From(0), g, width, out);
+            if let Finish::Where(h) = finish {
+                table().rectified_gradient(out, h);
+            }
             return Ok(());
         }
         if self.cut != cut {
@@ -460,7 +472,7 @@ impl Transposed {
             self.cut = cut;
         }
         let view = Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
-        threads.times(Rows::Sparse(view), Pick::From(0), g, width, out);
+        threads.times(Rows::Sparse(view), Pick::From(0), g, width, finish, out);
         Ok(())
     }
 

@@ -1,0 +1,249 @@
+//! Dense rows times a dense matrix, and the transposed product.
+
+use super::super::Pick;
+use super::super::arithmetic::Arithmetic;
+use super::narrow::{self, DEEP};
+use super::{AHEAD, Finish, Reach, write_sums, zero_padded};
+use std::ops::Range;
+
+/// Rows this short come in by themselves: one follows the other closely enough.
+const FEW_COLUMNS: usize = 64;
+
+/// Asks for dense rows before they are needed, as [`prefetch_row`] does for a sparse one.
+#[inline(always)]
+pub fn prefetch_dense(b: &[f32], depth: usize, columns: Range<usize>, pick: Pick<'_>, rows: Range<usize>) {
+    #[cfg(target_arch = "x86_64")]
+    for i in rows {
+        let row = &b[pick.at(i) * depth..][columns.clone()];
+        for at in (0..row.len()).step_by(16) {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing; the addresses are in the slice.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().cast::<i8>().wrapping_add(4 * at)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (b, depth, columns, pick, rows);
+}
+
+/// `out[i, :] ← Σ_k B[pick[i], k]·M[k, :]`, `k` ascending; `B` has `depth` columns.
+///
+/// Cost: `2·depth·width` flops a row; `M` stays in cache, so it is bound by arithmetic.
+#[inline(always)]
+pub fn dense_times<A: Arithmetic>(
+    b: &[f32],
+    depth: usize,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+) {
+    match width {
+        1 if depth >= DEEP => narrow::times::<A, 1, 4>(b, depth, pick, m, finish, out),
+        2 if depth >= DEEP => narrow::times::<A, 2, 2>(b, depth, pick, m, finish, out),
+        3 if depth >= DEEP => narrow::times::<A, 3, 2>(b, depth, pick, m, finish, out),
+        4 if depth >= DEEP => narrow::times::<A, 4, 1>(b, depth, pick, m, finish, out),
+        _ => by_chunks!(width, A::COLUMNS, dense_times_chunk::<A>, b, depth, pick, m, width, finish, out),
+    }
+}
+
+#[inline(always)]
+fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    b: &[f32],
+    depth: usize,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    j: usize,
+) {
+    assert!(depth * width <= m.len());
+    // Enough rows at once to hide the latency of one addition, no more than the registers hold.
+    let mut done = 0;
+    if A::SUMS / P >= 8 {
+        done = dense_times_rows::<A, C, P, 8>(b, depth, pick, m, width, finish, out, j, done);
+    } else if A::SUMS / P >= 6 {
+        done = dense_times_rows::<A, C, P, 6>(b, depth, pick, m, width, finish, out, j, done);
+    }
+    if A::SUMS / P >= 4 {
+        done = dense_times_rows::<A, C, P, 4>(b, depth, pick, m, width, finish, out, j, done);
+    }
+    done = dense_times_rows::<A, C, P, 2>(b, depth, pick, m, width, finish, out, j, done);
+    dense_times_rows::<A, C, P, 1>(b, depth, pick, m, width, finish, out, j, done);
+}
+
+/// The rows from `from` on, R at once; gives where the rest begins.
+#[inline(always)]
+fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usize>(
+    b: &[f32],
+    depth: usize,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    j: usize,
+    from: usize,
+) -> usize {
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    let mut last = [0f32; P];
+    let mut i = from;
+    while i + R <= count {
+        if depth > FEW_COLUMNS {
+            prefetch_dense(b, depth, 0..depth, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
+        }
+        let mut rows: [&[f32]; R] = [&[]; R];
+        for r in 0..R {
+            rows[r] = &b[pick.at(i + r) * depth..][..depth];
+        }
+        let mut sums = [[0f32; P]; R];
+        for k in 0..depth {
+            let x = reach.load(m, k as i32, &mut last);
+            for r in 0..R {
+                A::madd_row(rows[r][k], x, &mut sums[r]);
+            }
+        }
+        for r in 0..R {
+            write_sums::<C, P>(out, (i + r) * width + j, &sums[r], finish);
+        }
+        i += R;
+    }
+    i
+}
+
+/// `M[k, :] += B[pick[i], from + k]·G[i, :]` for all rows `k` of `M`, `i` ascending: `M += Bᵀ·G`, or as many rows of it as
+/// `M` has. `B` has `depth` columns.
+///
+/// Cost: as for [`dense_times`].
+#[inline(always)]
+pub fn dense_transposed_times<A: Arithmetic>(
+    b: &[f32],
+    depth: usize,
+    from: usize,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    m: &mut [f32],
+) {
+    // Looks at the depth, not at how many rows of M are wanted: parts of M are to have the bits of the whole.
+    let done = match width {
+        1 if depth >= DEEP => narrow::transposed_times::<A, 1, 4>(b, depth, from, pick, g, m),
+        2 if depth >= DEEP => narrow::transposed_times::<A, 2, 2>(b, depth, from, pick, g, m),
+        3 if depth >= DEEP => narrow::transposed_times::<A, 3, 2>(b, depth, from, pick, g, m),
+        4 if depth >= DEEP => narrow::transposed_times::<A, 4, 1>(b, depth, from, pick, g, m),
+        _ => 0,
+    };
+    let (from, m) = (from + done, &mut m[done * width..]);
+    by_chunks!(width, A::COLUMNS, dense_transposed_times_chunk::<A>, b, depth, from, pick, g, width, m)
+}
+
+/// Rows of B that stay in the second-level cache while all columns are worked.
+pub const GROUP: usize = 64;
+
+#[inline(always)]
+fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    b: &[f32],
+    depth: usize,
+    from: usize,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    m: &mut [f32],
+    j: usize,
+) {
+    let height = m.len() / width;
+    assert!(from + height <= depth);
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
+    let mut starts = [0usize; GROUP];
+    let mut padded = [[0f32; P]; GROUP];
+    for start in (0..count).step_by(GROUP) {
+        let end = (start + GROUP).min(count);
+        for i in start..end {
+            let row = pick.at(i);
+            assert!((row + 1) * depth <= b.len());
+            starts[i - start] = row * depth + from;
+        }
+        let starts = &starts[..end - start];
+        let group = if C == P && width == C {
+            g[start * P..end * P].as_chunks::<P>().0
+        } else {
+            for i in start..end {
+                padded[i - start] = zero_padded::<C, P>(g, i * width + j);
+            }
+            &padded[..end - start]
+        };
+        // As many rows of M at once as the registers hold sums: they are read and written once a group. The next group's
+        // rows come in meanwhile, a few with each block of columns.
+        let mut k = 0;
+        while k < height {
+            let block = match (A::SUMS / P, height - k) {
+                (16.., 16..) => 16,
+                (8.., 8..) => 8,
+                (6.., 6..) => 6,
+                (_, 4..) => 4,
+                (_, 2..) => 2,
+                _ => 1,
+            };
+            match block {
+                16 => dense_transposed_block::<A, C, P, 16, 1>(b, starts, group, k, reach, m),
+                8 => dense_transposed_block::<A, C, P, 8, 1>(b, starts, group, k, reach, m),
+                6 => dense_transposed_block::<A, C, P, 6, 1>(b, starts, group, k, reach, m),
+                4 => dense_transposed_block::<A, C, P, 4, 1>(b, starts, group, k, reach, m),
+                2 => dense_transposed_block::<A, C, P, 2, 2>(b, starts, group, k, reach, m),
+                _ => dense_transposed_block::<A, C, P, 1, 4>(b, starts, group, k, reach, m),
+            }
+            if height > FEW_COLUMNS {
+                let (first, past) = (end + GROUP * k / height, end + GROUP * (k + block) / height);
+                prefetch_dense(b, depth, from..from + height, pick, first.min(count)..past.min(count));
+            }
+            k += block;
+        }
+    }
+}
+
+/// K rows of M from `k` on get the products of a group of rows, taken in turn by U sums.
+#[inline(always)]
+fn dense_transposed_block<A: Arithmetic, const C: usize, const P: usize, const K: usize, const U: usize>(
+    b: &[f32],
+    starts: &[usize],
+    group: &[[f32; P]],
+    k: usize,
+    reach: Reach<C, P>,
+    m: &mut [f32],
+) {
+    let mut sums = [[[0f32; P]; K]; U];
+    let mut last = [0f32; P];
+    for q in 0..K {
+        sums[0][q] = *reach.load(m, (k + q) as i32, &mut last);
+    }
+    // SAFETY: the row begins at `start`, lies in `b`, and has the columns k .. k + K; the caller has checked it.
+    let columns = |start: usize| unsafe { &*b.as_ptr().add(start + k).cast::<[f32; K]>() };
+    let (turns, rest) = starts.as_chunks::<U>();
+    let (group_turns, group_rest) = group.as_chunks::<U>();
+    for (starts, g) in turns.iter().zip(group_turns) {
+        for u in 0..U {
+            let x = columns(starts[u]);
+            for q in 0..K {
+                A::madd_row(x[q], &g[u], &mut sums[u][q]);
+            }
+        }
+    }
+    for (&start, g) in rest.iter().zip(group_rest) {
+        let x = columns(start);
+        for q in 0..K {
+            A::madd_row(x[q], g, &mut sums[0][q]);
+        }
+    }
+    for u in 1..U {
+        for q in 0..K {
+            for c in 0..P {
+                sums[0][q][c] += sums[u][q][c];
+            }
+        }
+    }
+    for q in 0..K {
+        // What is written behind a row's columns is what was there, and the next row comes after.
+        reach.store(m, (k + q) as i32, &sums[0][q]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The loops themselves, written once and compiled per instruction set by [`super::isa`].
+//!
+//! Columns are worked in chunks of a constant width, so that the accumulators of a chunk live in vector registers
+//! while the row's entries stream by.
+// The index runs over several arrays at once, which an iterator over one of them hides.
+#![allow(clippy::needless_range_loop)]
+// Slices and widths of plain matrices: a struct for each would only be taken apart again.
+#![allow(clippy::too_many_arguments)]
+#![allow(unsafe_code)]
+
+use super::{Pick, Sparse};
+
+/// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, but not more than `$most`, and
+/// the rest at once. P is C filled up to a vector: 1, 2, 4, 8 or a multiple of 16.
+macro_rules! by_chunks {
+    ($width:expr, $most:expr, $body:ident :: <$a:ty>, $($arg:expr),*) => {{
+        let width = $width;
+        let mut j = 0;
+        while $most >= 64 && width - j >= 64 { $body::<$a, 64, 64>($($arg,)* j); j += 64; }
+        while $most >= 32 && width - j >= 32 { $body::<$a, 32, 32>($($arg,)* j); j += 32; }
+        while width - j >= 16 { $body::<$a, 16, 16>($($arg,)* j); j += 16; }
+        match width - j {
+            0 => {}
+            1 => $body::<$a, 1, 1>($($arg,)* j),
+            2 => $body::<$a, 2, 2>($($arg,)* j),
+            3 => $body::<$a, 3, 4>($($arg,)* j),
+            4 => $body::<$a, 4, 4>($($arg,)* j),
+            5 => $body::<$a, 5, 8>($($arg,)* j),
+            6 => $body::<$a, 6, 8>($($arg,)* j),
+            7 => $body::<$a, 7, 8>($($arg,)* j),
+            8 => $body::<$a, 8, 8>($($arg,)* j),
+            9 => $body::<$a, 9, 16>($($arg,)* j),
+            10 => $body::<$a, 10, 16>($($arg,)* j),
+            11 => $body::<$a, 11, 16>($($arg,)* j),
+            12 => $body::<$a, 12, 16>($($arg,)* j),
+            13 => $body::<$a, 13, 16>($($arg,)* j),
+            14 => $body::<$a, 14, 16>($($arg,)* j),
+            _ => $body::<$a, 15, 16>($($arg,)* j),
+        }
+    }};
+}
+
+mod dense;
+mod narrow;
+mod softmax;
+mod sparse;
+mod update;
+
+pub use dense::{dense_times, dense_transposed_times};
+pub use softmax::{cross_entropy, softmax};
+pub use sparse::{sparse_times, sparse_transposed_times};
+pub use update::{Adam, adam, descend, largest, rectified_gradient};
+
+#[inline(always)]
+fn chunk<const C: usize>(m: &[f32], at: usize) -> &[f32; C] {
+    m[at..at + C].try_into().expect("a slice of C elements")
+}
+
+#[inline(always)]
+fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
+    (&mut m[at..at + C]).try_into().expect("a slice of C elements")
+}
+
+/// Which rows of a matrix can be read or written as whole vectors at columns `j .. j + P`, though only C of them are meant.
+/// The last row or two of a matrix cannot: there is nothing behind them.
+#[derive(Clone, Copy)]
+struct Reach<const C: usize, const P: usize> {
+    height: usize,
+    width: usize,
+    j: usize,
+    /// Rows `0 .. whole` can.
+    whole: usize,
+}
+
+impl<const C: usize, const P: usize> Reach<C, P> {
+    #[inline(always)]
+    fn new(len: usize, width: usize, j: usize) -> Self {
+        assert!(j + C <= width);
+        let height = len / width;
+        let whole = if C == P { height } else { (len + width).saturating_sub(j + P) / width };
+        Reach { height, width, j, whole: whole.min(height) }
+    }
+
+    /// Columns `j .. j + C` of row `k`, filled up to P with whatever stands behind them; in `last` where nothing does.
+    #[inline(always)]
+    fn load<'a>(&self, m: &'a [f32], k: i32, last: &'a mut [f32; P]) -> &'a [f32; P] {
+        let k = k as u32 as usize;
+        if k < self.whole {
+            // SAFETY: of the rows below `whole` all P columns are in `m`.
+            return unsafe { &*m.as_ptr().add(k * self.width + self.j).cast::<[f32; P]>() };
+        }
+        self.load_last(m, k, last);
+        last
+    }
+
+    /// Writes columns `j .. j + C` of row `k`, and behind them what [`Reach::load`] has found there.
+    #[inline(always)]
+    fn store(&self, m: &mut [f32], k: i32, row: &[f32; P]) {
+        let k = k as u32 as usize;
+        if k < self.whole {
+            // SAFETY: of the rows below `whole` all P columns are in `m`.
+            return unsafe { m.as_mut_ptr().add(k * self.width + self.j).cast::<[f32; P]>().write(*row) };
+        }
+        chunk_mut::<C>(m, k * self.width + self.j).copy_from_slice(&row[..C]);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_last(&self, m: &[f32], k: usize, last: &mut [f32; P]) {
+        assert!(k < self.height, "row {k} of a matrix of {}", self.height);
+        last[..C].copy_from_slice(chunk::<C>(m, k * self.width + self.j));
+    }
+}
+
+/// C numbers of `g` from `at` on, filled up with zeros.
+#[inline(always)]
+fn zero_padded<const C: usize, const P: usize>(g: &[f32], at: usize) -> [f32; P] {
+    let mut row = [0f32; P];
+    row[..C].copy_from_slice(chunk::<C>(g, at));
+    row
+}
+
+/// Asks for `values[at]` before it is needed.
+#[inline(always)]
+pub fn prefetch<T>(values: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, at);
+}
+
+/// How many rows ahead of the one at work are asked for.
+const AHEAD: usize = 8;
+
+/// Asks for what a sparse row holds before it is needed: rows are picked here and there, which no prefetcher foresees.
+#[inline(always)]
+fn prefetch_row(a: Sparse<'_>, pick: Pick<'_>, i: usize, count: usize) {
+    /// Of a matrix of this many entries, which stays in the second-level cache, the beginning of a row will do.
+    const NEAR: usize = 1 << 16;
+    /// Entries of a row asked for; behind them the processor sees a stream.
+    const MOST: usize = 1024;
+    if i < count {
+        let (indices, values) = a.row(pick.at(i));
+        let most = if a.indices.len() > NEAR { indices.len().min(MOST) } else { 1 };
+        for at in (0..most).step_by(16) {
+            prefetch(indices, at);
+            prefetch(values, at);
+        }
+    }
+}
+
+/// What becomes of a product before it is written.
+#[derive(Clone, Copy)]
+pub enum Finish<'a> {
+    /// It stays as it is.
+    Plain,
+    /// `max(z, 0)`; NaN stays.
+    Rectify,
+    /// 0 wherever this matrix of the product's shape is not positive.
+    Where(&'a [f32]),
+}
+
+impl Finish<'_> {
+    /// The same for a product without its first `n` numbers.
+    pub fn skip(self, n: usize) -> Self {
+        match self {
+            Finish::Where(h) => Finish::Where(&h[n..]),
+            other => other,
+        }
+    }
+}
+
+/// The first C of P sums, finished, become the numbers of the product from `at` on.
+#[inline(always)]
+fn write_sums<const C: usize, const P: usize>(out: &mut [f32], at: usize, sums: &[f32; P], finish: Finish<'_>) {
+    let out = chunk_mut::<C>(out, at);
+    // Nothing that the compiler could keep in a register throughout the product's loop: every one is needed there.
+    let zero = || std::hint::black_box(0f32);
+    match finish {
+        Finish::Plain => out.copy_from_slice(&sums[..C]),
+        Finish::Rectify => {
+            let zero = zero();
+            for c in 0..C {
+                out[c] = if sums[c] < zero { zero } else { sums[c] };
+            }
+        }
+        Finish::Where(h) => {
+            let (h, zero) = (chunk::<C>(h, at), zero());
+            for c in 0..C {
+                out[c] = if h[c] > zero { sums[c] } else { zero };
+            }
+        }
+    }
+}

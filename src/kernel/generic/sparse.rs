@@ -1,0 +1,211 @@
+//! Sparse rows times a dense matrix, and the transposed product.
+
+use super::super::arithmetic::Arithmetic;
+use super::super::{Pick, Sparse};
+use super::{AHEAD, Finish, Reach, prefetch, prefetch_row, write_sums, zero_padded};
+
+/// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
+///
+/// Cost: `2·width` flops and one row of `M` (`4·width` bytes) per entry; bound by that gather.
+#[inline(always)]
+pub fn sparse_times<A: Arithmetic>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+) {
+    match m.len() > FAR && width > NARROW {
+        true => sparse_times_far::<A>(a, pick, m, width, finish, out),
+        false => by_chunks!(width, 64, sparse_times_chunk::<A>, a, pick, m, width, finish, out),
+    }
+}
+
+/// A matrix of more numbers than this does not stay in the second-level cache …
+const FAR: usize = 1 << 18;
+/// … and a row wider than this is several chunks of columns, which are better fetched together.
+const NARROW: usize = 64;
+
+/// M in cache, or its rows narrow: all rows for one chunk of columns after the other.
+#[inline(always)]
+fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    j: usize,
+) {
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
+    for i in 0..count {
+        prefetch_row(a, pick, i + AHEAD, count);
+        let (indices, values) = a.row(pick.at(i));
+        write_sums::<C, P>(out, i * width + j, &sparse_row_times::<A, C, P>(indices, values, m, reach), finish);
+    }
+}
+
+/// M in memory: all columns for one row after the other, and the rows of M that will be needed next are asked for early.
+#[inline(always)]
+fn sparse_times_far<A: Arithmetic>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+) {
+    /// Bytes of M on their way.
+    const UNDER_WAY: usize = 8192;
+    let count = out.len() / width;
+    let entries_ahead = (UNDER_WAY / (4 * width)).clamp(4, 64);
+    let mut scout = Scout { a, pick, count, row: 0, left: &[] };
+    scout.ask(m, width, entries_ahead);
+    for i in 0..count {
+        let (indices, values) = a.row(pick.at(i));
+        scout.ask(m, width, indices.len());
+        by_chunks!(width, 64, sparse_row_times_chunk::<A>, indices, values, m, width, finish, out, i * width);
+    }
+}
+
+#[inline(always)]
+fn sparse_row_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    indices: &[i32],
+    values: &[f32],
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    at: usize,
+    j: usize,
+) {
+    let reach = Reach::<C, P>::new(m.len(), width, j);
+    write_sums::<C, P>(out, at + j, &sparse_row_times::<A, C, P>(indices, values, m, reach), finish);
+}
+
+/// Goes through the entries of the rows ahead of the one at work, and asks for the rows of M they name.
+struct Scout<'a> {
+    a: Sparse<'a>,
+    pick: Pick<'a>,
+    count: usize,
+    /// The next row to go to, and what is left of the one before.
+    row: usize,
+    left: &'a [i32],
+}
+
+impl Scout<'_> {
+    #[inline(always)]
+    fn ask(&mut self, m: &[f32], width: usize, mut entries: usize) {
+        while entries > 0 {
+            while self.left.is_empty() {
+                if self.row == self.count {
+                    return;
+                }
+                self.left = self.a.row(self.pick.at(self.row)).0;
+                self.row += 1;
+            }
+            let (now, later) = self.left.split_at(entries.min(self.left.len()));
+            for &k in now {
+                for column in (0..width).step_by(16) {
+                    prefetch(m, k as u32 as usize * width + column);
+                }
+            }
+            self.left = later;
+            entries -= now.len();
+        }
+    }
+}
+
+/// `Σ_e values[e]·M[indices[e], j .. j + C]`, by several sums that take the entries in turn: an addition waits for the
+/// one before it in its own sum only.
+#[inline(always)]
+fn sparse_row_times<A: Arithmetic, const C: usize, const P: usize>(
+    indices: &[i32],
+    values: &[f32],
+    m: &[f32],
+    reach: Reach<C, P>,
+) -> [f32; P] {
+    match A::SUMS / P {
+        4.. => sparse_row_sum::<A, C, P, 4>(indices, values, m, reach),
+        2.. => sparse_row_sum::<A, C, P, 2>(indices, values, m, reach),
+        _ => sparse_row_sum::<A, C, P, 1>(indices, values, m, reach),
+    }
+}
+
+#[inline(always)]
+fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>(
+    indices: &[i32],
+    values: &[f32],
+    m: &[f32],
+    reach: Reach<C, P>,
+) -> [f32; P] {
+    let mut last = [0f32; P];
+    let mut sums = [[0f32; P]; U];
+    let (turns, rest) = indices.as_chunks::<U>();
+    let (value_turns, value_rest) = values.as_chunks::<U>();
+    for (k, v) in turns.iter().zip(value_turns) {
+        for u in 0..U {
+            A::madd_row(v[u], reach.load(m, k[u], &mut last), &mut sums[u]);
+        }
+    }
+    for (&k, &v) in rest.iter().zip(value_rest) {
+        A::madd_row(v, reach.load(m, k, &mut last), &mut sums[0]);
+    }
+    for u in 1..U {
+        for c in 0..P {
+            sums[0][c] += sums[u][c];
+        }
+    }
+    sums[0]
+}
+
+/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row.
+///
+/// Cost: as for [`sparse_times`], with each row of `M` written as well as read.
+#[inline(always)]
+pub fn sparse_transposed_times<A: Arithmetic>(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
+    by_chunks!(width, 64, sparse_transposed_times_chunk::<A>, a, pick, g, width, m)
+}
+
+#[inline(always)]
+fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    m: &mut [f32],
+    j: usize,
+) {
+    // A width known to the compiler makes the address of a row a shift.
+    match width == C {
+        true => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, 0),
+        false => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, m, j),
+    }
+}
+
+#[inline(always)]
+fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    m: &mut [f32],
+    j: usize,
+) {
+    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
+    let mut last = [0f32; P];
+    (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
+    for i in 0..count {
+        prefetch_row(a, pick, i + AHEAD, count);
+        let (indices, values) = a.row(pick.at(i));
+        let row = zero_padded::<C, P>(g, i * width + j);
+        for (&k, &v) in indices.iter().zip(values) {
+            // The zeros leave what stands behind the columns as it is.
+            let mut x = *reach.load(m, k, &mut last);
+            A::madd_row(v, &row, &mut x);
+            reach.store(m, k, &x);
+        }
+    }
+}
