@@ -57,6 +57,27 @@ impl Stream {
         }
     }
 
+    /// The numbers that so many calls of [`Stream::below`] give, where none of them has to be redrawn; else others, as good.
+    pub fn fill_below(&mut self, n: u32, out: &mut [i32]) {
+        const AT_ONCE: usize = 64;
+        // Below it the lower half of a product shows that its number would come too often.
+        let least = n.wrapping_neg() % n;
+        let mut bytes = [0u8; 4 * AT_ONCE];
+        for out in out.chunks_mut(AT_ONCE) {
+            let bytes = &mut bytes[..4 * out.len()];
+            self.0.fill_bytes(bytes);
+            let mut redraw = false;
+            for (out, word) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                let product = u64::from(u32::from_le_bytes(*word)) * u64::from(n);
+                *out = (product >> 32) as i32;
+                redraw |= (product as u32) < least;
+            }
+            if redraw {
+                out.iter_mut().for_each(|out| *out = self.below(u64::from(n)) as i32);
+            }
+        }
+    }
+
     /// Any word: a seed for other streams.
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
@@ -130,6 +151,19 @@ mod tests {
         let expected = f64::from(draws) / n as f64;
         let chi_square: f64 = counts.iter().map(|c| (c - expected).powi(2) / expected).sum();
         assert!(chi_square < 33.0, "χ² = {chi_square} with 6 degrees of freedom; P(> 33) is 1e-5");
+    }
+
+    #[test]
+    fn many_numbers_at_once_are_those_of_as_many_calls() {
+        for (n, count) in [(7, 1000), (1, 3), (19_717, 400), (3_000_000_000, 200)] {
+            let (mut one, mut many) = (stream(3), stream(3));
+            let mut out = vec![0; count];
+            many.fill_below(n, &mut out);
+            assert!(out.iter().all(|&x| u64::from(x as u32) < u64::from(n)));
+            if n < 100_000 {
+                assert!(out.iter().all(|&x| x as u64 == one.below(u64::from(n))));
+            }
+        }
     }
 
     #[test]

@@ -202,8 +202,50 @@ pub struct Block {
     indices: Vec<i32>,
     values: Vec<f32>,
     nodes: Vec<i32>,
-    /// Scratch of [`Block::read_drawn`].
-    met: Vec<u64>,
+}
+
+/// Rows of Â copied one behind the other, so that a loop over their entries ends once, and not at every row: each of these
+/// ends would be a branch foretold wrongly.
+#[derive(Default)]
+pub struct Flat {
+    columns: Vec<i32>,
+    values: Vec<f32>,
+    /// The entries that are kept, and how many of them come before each entry.
+    met: Vec<u32>,
+    met_before: Vec<u32>,
+}
+
+impl Flat {
+    /// Entries copied at once, whether the row has as many or not: most have fewer, and then there is no loop to end.
+    const AT_ONCE: usize = 16;
+
+    fn read(&mut self, operator: Sparse<'_>, rows: &RowSpans) -> Result<()> {
+        let entries = rows.entries();
+        if self.met_before.len() <= entries {
+            // This one last: its length tells that there is room in all of them.
+            try_resize(&mut self.columns, entries + Self::AT_ONCE)?;
+            try_resize(&mut self.values, entries + Self::AT_ONCE)?;
+            try_resize(&mut self.met, entries + 1)?;
+            try_resize(&mut self.met_before, entries + 1)?;
+        }
+        let last = operator.indices.len().saturating_sub(Self::AT_ONCE);
+        for (range, &to) in rows.ranges().zip(&rows.offsets) {
+            let to = to as usize;
+            let mut done = 0;
+            while done < range.len() && range.start + done <= last && last > 0 {
+                let (from, to) = (range.start + done, to + done);
+                self.columns[to..to + Self::AT_ONCE].copy_from_slice(&operator.indices[from..from + Self::AT_ONCE]);
+                self.values[to..to + Self::AT_ONCE].copy_from_slice(&operator.values[from..from + Self::AT_ONCE]);
+                done += Self::AT_ONCE;
+            }
+            if done < range.len() {
+                let rest = range.start + done..range.end;
+                self.columns[to + done..][..rest.len()].copy_from_slice(&operator.indices[rest.clone()]);
+                self.values[to + done..][..rest.len()].copy_from_slice(&operator.values[rest]);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Block {
@@ -266,7 +308,8 @@ impl Block {
     }
 
     /// Reads rows of Â, but only the columns that have been drawn, each times `weight` for every time it has. Columns get
-    /// local ids in the order in which they are met, and keep them in `map` until [`Block::forget`].
+    /// local ids in the order in which they are met, and keep them in `map` until [`Block::forget`]. `flat` is
+    /// scratch.
     pub fn read_drawn(
         &mut self,
         operator: Sparse<'_>,
@@ -274,29 +317,32 @@ impl Block {
         times_drawn: &[u16],
         weight: f64,
         map: &mut NodeMap,
+        flat: &mut Flat,
     ) -> Result<()> {
         let entries = rows.entries();
         try_resize(&mut self.indptr, rows.starts.len() + 1)?;
-        try_resize(&mut self.met, entries + 1)?;
-        let (met, indptr) = (&mut self.met[..entries + 1], &mut self.indptr[..]);
-        indptr[0] = 0;
+        flat.read(operator, rows)?;
+        let Flat { columns, values, met, met_before } = flat;
         let mut count = 0;
-        for (row, range) in rows.ranges().enumerate() {
-            for (at, &u) in range.clone().zip(&operator.indices[range]) {
-                // Written in any case and kept if u has been drawn, which no branch foresees.
-                met[count] = at as u64;
-                count += usize::from(times_drawn[u as usize] != 0);
-            }
-            indptr[row + 1] = count as i64;
+        let (met, met_before) = (&mut met[..entries + 1], &mut met_before[..entries + 1]);
+        for (e, &u) in columns[..entries].iter().enumerate() {
+            // Written in any case and kept if u has been drawn, which no branch foresees.
+            met[count] = e as u32;
+            met_before[e] = count as u32;
+            count += usize::from(times_drawn[u as usize] != 0);
+        }
+        met_before[entries] = count as u32;
+        for (offset, &e) in self.indptr.iter_mut().zip(&rows.offsets) {
+            *offset = i64::from(met_before[e as usize]);
         }
         try_resize(&mut self.indices, count)?;
         try_resize(&mut self.values, count)?;
         try_resize(&mut self.nodes, count + 1)?;
         let mut known = 0;
-        for ((&at, index), value) in met.iter().zip(&mut self.indices).zip(&mut self.values) {
-            let u = operator.indices[at as usize];
+        for ((&e, index), value) in met.iter().zip(&mut self.indices).zip(&mut self.values) {
+            let u = columns[e as usize];
             let scale = (f64::from(times_drawn[u as usize]) * weight) as f32;
-            *value = operator.values[at as usize] * scale;
+            *value = values[e as usize] * scale;
             self.nodes[known] = u;
             *index = map.get_or_insert(u, known) as i32;
             known += usize::from(*index == known as i32);

@@ -1,6 +1,6 @@
 //! The chain of blocks of one gradient or prediction, from the batch down to the input.
 
-use super::block::{Columns, Places, RowSpans};
+use super::block::{Columns, Flat, Places, RowSpans};
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
@@ -45,6 +45,8 @@ pub struct Sampler {
     drawn: Vec<i32>,
     /// Row and column of each entry picked.
     picks: Vec<(u32, i32)>,
+    /// Entries of the rows above.
+    flat: Flat,
     /// How often each node of the graph has been drawn.
     times_drawn: Vec<u16>,
     /// Places of the rows above.
@@ -288,14 +290,12 @@ impl Sampler {
         if self.times_drawn.len() < num_nodes {
             try_resize(&mut self.times_drawn, num_nodes)?;
         }
-        self.drawn.clear();
-        try_reserve_with_slack(&mut self.drawn, size)?;
-        for _ in 0..size {
-            let u = stream.below(num_nodes as u64);
+        try_resize(&mut self.drawn, size)?;
+        stream.fill_below(num_nodes as u32, &mut self.drawn);
+        for &u in &self.drawn {
             self.times_drawn[u as usize] += 1;
-            self.drawn.push(u as i32);
         }
-        let read = block.read_drawn(operator, &self.rows, &self.times_drawn, weight, &mut self.map);
+        let read = block.read_drawn(operator, &self.rows, &self.times_drawn, weight, &mut self.map, &mut self.flat);
         block.forget(&mut self.map);
         self.drawn.iter().for_each(|&u| self.times_drawn[u as usize] = 0);
         read
