@@ -59,12 +59,23 @@ impl Threads {
         let Some(pool) = self.pool_for(entries, width) else {
             return table().times(rows, pick, m, width, finish, out);
         };
-        // More pieces than threads even out rows of different length.
-        let piece = count.div_ceil(8 * self.count).next_multiple_of(8);
-        let out = Pieces::new(out, piece * width);
-        pool.run(out.number(), &|i| {
-            let finish = finish.skip(i * piece * width);
-            table().times(rows, pick.skip(i * piece), m, width, finish, out.get(i));
+        // More pieces than threads, of equal work as far as it is known, so that all end together.
+        let number = 8 * self.count;
+        let starts = |i: usize| match (rows, pick) {
+            (Rows::Sparse(a), Pick::From(first)) => {
+                let offsets = &a.indptr[first..=first + count];
+                let wanted = i as u64 * (offsets[count] - offsets[0] + count as i64) as u64 / number as u64;
+                // A row's own work counts as one entry more.
+                let before = |row: usize| (offsets[row] - offsets[0]) as u64 + row as u64;
+                partition_point(count, |row| before(row) < wanted)
+            }
+            _ => (i * count.div_ceil(number).next_multiple_of(8)).min(count),
+        };
+        let out = Pieces::new(out, width);
+        pool.run(number, &|i| {
+            let (start, end) = (starts(i), if i + 1 == number { count } else { starts(i + 1) });
+            let finish = finish.skip(start * width);
+            table().times(rows, pick.skip(start), m, width, finish, out.range(start..end));
         });
     }
 
@@ -141,6 +152,20 @@ impl Threads {
     }
 }
 
+/// The first of `0 .. count` for which `before` does not hold, or `count`; before it holds for all.
+fn partition_point(count: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 /// A slice in pieces of equal length, the last one perhaps shorter, for threads that take one each.
 struct Pieces<'a> {
     start: *mut f32,
@@ -162,11 +187,16 @@ impl<'a> Pieces<'a> {
     }
 
     /// Piece `i`; no other thread may ask for the same one.
-    #[allow(clippy::mut_from_ref)]
     fn get(&self, i: usize) -> &'a mut [f32] {
-        let start = (i * self.piece).min(self.len);
-        let end = (start + self.piece).min(self.len);
-        // SAFETY: the range is in the slice, and belongs to whoever was given the number `i`.
+        self.range(i..i + 1)
+    }
+
+    /// These pieces; no other thread may ask for one of them.
+    #[allow(clippy::mut_from_ref)]
+    fn range(&self, pieces: Range<usize>) -> &'a mut [f32] {
+        let start = (pieces.start * self.piece).min(self.len);
+        let end = (pieces.end * self.piece).clamp(start, self.len);
+        // SAFETY: the range is in the slice, and belongs to whoever was given these numbers.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), end - start) }
     }
 }
