@@ -115,6 +115,7 @@ pub fn train(
         observer,
         history: History::new(options.monitor),
         best: None,
+        items: &[],
         order: Vec::new(),
         sizes: None,
         told_of_news,
@@ -137,7 +138,9 @@ struct Run<'a> {
     history: History,
     /// Parameters after the best epoch.
     best: Option<Vec<f32>>,
-    /// The training items in the order of the epoch at work.
+    /// The training items.
+    items: &'a [i32],
+    /// The same in the order of the epoch at work.
     order: Vec<i32>,
     /// The estimator as it was at first, without the sizes if they are adaptive.
     described: String,
@@ -200,7 +203,8 @@ impl Run<'_> {
     /// Finds what would fail later, before anything is changed.
     fn check(&mut self) -> Result<()> {
         self.estimator.check(self.model, self.problem)?;
-        self.order = try_copied(self.problem.items(Split::Train)?)?;
+        self.items = self.problem.items(Split::Train)?;
+        self.order = try_copied(self.items)?;
         self.optimizer.check_fits(self.model.parameters().len())?;
         let Options { patience, monitor, evaluate_every, .. } = *self.options;
         if patience > 0 && evaluate_every == 0 {
@@ -276,8 +280,7 @@ impl Run<'_> {
         let mut last_told = Instant::now();
         // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
         let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
-        let items = self.problem.items(Split::Train)?;
-        self.order.copy_from_slice(items);
+        self.order.copy_from_slice(self.items);
         for i in (1..self.order.len()).rev() {
             self.order.swap(i, random.below(i as u64 + 1) as usize);
         }
@@ -286,7 +289,7 @@ impl Run<'_> {
         for step in 0..num_steps {
             let from = step * self.options.batch_size;
             let batch = match self.estimator.is_full() {
-                true => items,
+                true => self.items,
                 false => &self.order[from..from.saturating_add(self.options.batch_size).min(self.order.len())],
             };
             let place = || format!("epoch {epoch}, step {}", step + 1);
