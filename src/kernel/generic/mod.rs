@@ -136,15 +136,17 @@ pub fn prefetch<T>(values: &[T], at: usize) {
 /// How many rows ahead of the one at work are asked for.
 const AHEAD: usize = 8;
 
-/// Asks for what a sparse row holds before it is needed: rows are picked here and there, which no prefetcher foresees.
+/// Asks for what a sparse row holds before it is needed, where rows are picked here and there, which no prefetcher foresees.
 #[inline(always)]
 fn prefetch_row(a: Sparse<'_>, pick: Pick<'_>, i: usize, count: usize) {
     /// Of a matrix of this many entries, which stays in the second-level cache, the beginning of a row will do.
     const NEAR: usize = 1 << 16;
     /// Entries of a row asked for; behind them the processor sees a stream.
     const MOST: usize = 1024;
-    if i < count {
-        let (indices, values) = a.row(pick.at(i));
+    if let Pick::List(list) = pick
+        && i < count
+    {
+        let (indices, values) = a.row(list[i] as usize);
         let most = if a.indices.len() > NEAR { indices.len().min(MOST) } else { 1 };
         for at in (0..most).step_by(16) {
             prefetch(indices, at);

@@ -3,6 +3,7 @@
 use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
 use super::{AHEAD, Finish, Reach, prefetch, prefetch_row, write_sums, zero_padded};
+use std::hint::select_unpredictable;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
 ///
@@ -150,8 +151,13 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
             A::madd_row(v[u], reach.load(m, k[u], &mut last), &mut sums[u]);
         }
     }
-    for (&k, &v) in rest.iter().zip(value_rest) {
-        A::madd_row(v, reach.load(m, k, &mut last), &mut sums[0]);
+    if !rest.is_empty() {
+        // The rest as one more turn, filled up with zeros times its last row: how many are left is what no branch foresees.
+        for u in 0..U {
+            let at = u.min(rest.len() - 1);
+            let v = select_unpredictable(u < rest.len(), value_rest[at], 0.0);
+            A::madd_row(v, reach.load(m, rest[at], &mut last), &mut sums[u]);
+        }
     }
     for u in 1..U {
         for c in 0..P {
