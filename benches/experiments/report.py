@@ -65,11 +65,12 @@ def write_part(options, name, text):
 
 
 def provenance():
-    """One line: command, date, commit."""
+    """One line: command, machine, date, commit."""
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
                             text=True).stdout.strip()
     command = shlex.join(["benches/compare.py", *sys.argv[1:]])
-    return f"`{command}`, {datetime.date.today()}, commit {commit or 'unknown'}.\n"
+    machine = f"{processor()}, {caches()}"
+    return f"`{command}` on {machine}; {datetime.date.today()}, commit {commit or 'unknown'}.\n"
 
 
 def versions():
