@@ -13,7 +13,6 @@ NAMES = {"plimsoll": "Plimsoll", "plimsoll, no cache": "Plimsoll, no cache", "mk
 WIDTHS = [16, 64, 128, 256]
 FEATURES, HIDDEN, CLASSES = 128, 64, 16
 EXPONENT = 2.3  # of the degrees' power law
-ORDERS = {"at random": "as-given", "by degree": "by-degree"}  # of the nodes, and where their matrix is
 
 
 def power_law_edges(n, count, rng):
@@ -31,16 +30,8 @@ def power_law_edges(n, count, rng):
     return np.stack([keys // n, keys % n], 1).astype(np.int32)
 
 
-def save_matrix(folder, a):
-    a.sort_indices()
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "indptr.npy", a.indptr.astype(np.int64))
-    np.save(folder / "indices.npy", a.indices.astype(np.int32))
-    np.save(folder / "values.npy", a.data.astype(np.float32))
-
-
 def make_graph(folder, n, nnz):
-    """Writes Â as .npy files in both orders, the features, and the same graph as .npz."""
+    """Writes Â as .npy files, the features, and the same graph as .npz."""
     import scipy.sparse as sp
     rng = np.random.default_rng(0)
     edges = power_law_edges(n, (nnz - n) // 2, rng)
@@ -50,12 +41,12 @@ def make_graph(folder, n, nnz):
     degrees = np.diff(a.indptr)
     scale = 1 / np.sqrt(degrees)
     values = (np.repeat(scale, degrees) * scale[a.indices]).astype(np.float32)
-    a.data = values
-    save_matrix(folder / ORDERS["at random"], a)
-    largest_first = np.argsort(-degrees, kind="stable")
-    save_matrix(folder / ORDERS["by degree"], a[largest_first][:, largest_first].tocsr())
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "indptr.npy", a.indptr.astype(np.int64))
+    np.save(folder / "indices.npy", a.indices.astype(np.int32))
+    np.save(folder / "values.npy", values)
     features = rng.random((n, FEATURES), np.float32)
-    np.save(folder / ORDERS["at random"] / "features.npy", features)
+    np.save(folder / "features.npy", features)
     np.savez(folder / "graph.npz", num_nodes=np.int32(n), edges=edges, features=features)
     environment.say(f"power-law graph: {n} nodes, {a.nnz} non-zeros, largest degree {degrees.max() - 1}, median "
                     f"{np.median(degrees) - 1:.0f}")
@@ -76,7 +67,7 @@ def run(options):
     triads, gathers = {1: [], 2: []}, {1: [], 2: []}
     peer = [sys.executable, environment.BENCHES / "peer_spmm.py"]
 
-    times = {(o, e, t, k): [] for o in ORDERS for e in engines for t in (1, 2) for k in WIDTHS}
+    times = {(e, t, k): [] for e in engines for t in (1, 2) for k in WIDTHS}
     calls = {}
     checksums = {}
     for k in range(rounds):
@@ -84,20 +75,19 @@ def run(options):
             triads[threads].append(peak["triad_gb_s"])
             gathers[threads].append(peak["gather_gb_s"])
         for threads in (1, 2):
-            for order, engine in ((o, e) for o in ORDERS for e in engines):
-                matrix = folder / ORDERS[order]
+            for engine in engines:
                 if engine == "plimsoll":
-                    command = [kernel, matrix, threads, repetitions, *WIDTHS]
+                    command = [kernel, folder, threads, repetitions, *WIDTHS]
                 else:
-                    command = [*peer, engine, matrix, "--threads", threads, "--repetitions", repetitions, "--widths",
+                    command = [*peer, engine, folder, "--threads", threads, "--repetitions", repetitions, "--widths",
                                *WIDTHS]
                 result = environment.answer(command, threads)
                 for width, found in (result or {"widths": {}})["widths"].items():
-                    times[order, engine, threads, int(width)].append(found["seconds"])
-                    checksums.setdefault((order, int(width)), {})[engine] = found["checksum"]
-                mine = {w: times[order, engine, threads, w] for w in WIDTHS if times[order, engine, threads, w]}
+                    times[engine, threads, int(width)].append(found["seconds"])
+                    checksums.setdefault(int(width), {})[engine] = found["checksum"]
+                mine = {w: times[engine, threads, w] for w in WIDTHS if times[engine, threads, w]}
                 shown = ", ".join(f"k = {w}: {1e3 * t[-1]:.1f} ms" for w, t in mine.items())
-                environment.say(f"round {k + 1} of {rounds}, {order}, {engine}, {report.threads(threads)}: {shown}")
+                environment.say(f"round {k + 1} of {rounds}, {engine}, {report.threads(threads)}: {shown}")
             for engine in engines:
                 if engine == "mkl":
                     continue
@@ -106,7 +96,7 @@ def run(options):
                                              f"hidden={HIDDEN}", f"classes={CLASSES}", f"calls={repetitions}"]}
                     commands["plimsoll, no cache"] = [*commands["plimsoll"], "cache=0"]
                 else:
-                    commands = {name: [*peer, f"infer-{name}", folder / ORDERS["at random"], "--threads", threads, "--repetitions",
+                    commands = {name: [*peer, f"infer-{name}", folder, "--threads", threads, "--repetitions",
                                        repetitions, "--hidden", HIDDEN, "--classes", CLASSES]
                                 for name in ("torch", "pyg")}
                 for name, command in commands.items():
@@ -115,33 +105,33 @@ def run(options):
                         calls.setdefault((name, threads), []).append((result["first_s"], result["median_s"]))
                         environment.say(f"round {k + 1} of {rounds}, inference, {name}, {report.threads(threads)}: "
                                         f"{result['median_s']:.3f} s")
-    for (order, width), by_engine in checksums.items():
+    for width, by_engine in checksums.items():
         values = list(by_engine.values())
         if max(values) - min(values) > 1e-4 * max(map(abs, values)):
-            environment.loudly(f"{order}, k = {width}: the products differ: {by_engine}")
+            environment.loudly(f"k = {width}: the products differ: {by_engine}")
 
     rows, lines = [], []
     seconds = {key: statistics.median(t) for key, t in times.items() if t}
-    for order, threads, width in ((o, t, k) for o in ORDERS for t in (1, 2) for k in WIDTHS):
+    for threads in (1, 2):
         triad, gather = statistics.median(triads[threads]), statistics.median(gathers[threads])
-        flops, moved = 2 * nnz * width, nnz * (8 + 4 * width) + 4 * width * n
-        line = [f"{order}, {report.threads(threads)}, k = {width}"]
-        for engine in engines:
-            s = seconds.get((order, engine, threads, width))
-            if s is None:
-                line += ["–", "–"]
-                continue
-            rows.append(dict(order=order, engine=engine, threads=threads, k=width, ms=1e3 * s, gflops=flops / s / 1e9,
-                             gb_s=moved / s / 1e9, triad_gb_s=triad, share_of_triad=moved / s / 1e9 / triad,
-                             gather_gb_s=gather, share_of_gather=moved / s / 1e9 / gather))
-            line += [f"{1e3 * s:.1f}", report.number(flops / s / 1e9)]
-        ours = seconds.get((order, "plimsoll", threads, width))
-        keys = [(order, e, threads, width) for e in engines if e != "plimsoll"]
-        others = [seconds[key] for key in keys if key in seconds]
-        line.append(report.number(min(others) / ours) + "×" if ours and others else "–")
-        line.append(f"{100 * moved / ours / 1e9 / triad:.0f} %" if ours else "–")
-        line.append(f"{100 * moved / ours / 1e9 / gather:.0f} %" if ours else "–")
-        lines.append(line)
+        for width in WIDTHS:
+            flops, moved = 2 * nnz * width, nnz * (8 + 4 * width) + 4 * width * n
+            line = [f"{report.threads(threads)}, k = {width}"]
+            for engine in engines:
+                s = seconds.get((engine, threads, width))
+                if s is None:
+                    line += ["–", "–"]
+                    continue
+                rows.append(dict(engine=engine, threads=threads, k=width, ms=1e3 * s, gflops=flops / s / 1e9,
+                                 gb_s=moved / s / 1e9, triad_gb_s=triad, share_of_triad=moved / s / 1e9 / triad,
+                                 gather_gb_s=gather, share_of_gather=moved / s / 1e9 / gather))
+                line += [f"{1e3 * s:.1f}", report.number(flops / s / 1e9)]
+            ours = seconds.get(("plimsoll", threads, width))
+            others = [seconds[e, threads, width] for e in engines if e != "plimsoll" and (e, threads, width) in seconds]
+            line.append(report.number(min(others) / ours) + "×" if ours and others else "–")
+            line.append(f"{100 * moved / ours / 1e9 / triad:.0f} %" if ours else "–")
+            line.append(f"{100 * moved / ours / 1e9 / gather:.0f} %" if ours else "–")
+            lines.append(line)
     report.write_csv(options, "spmm", rows)
     inference_rows = [dict(engine=name, threads=threads, first_s=statistics.median(c[0] for c in t),
                            later_s=statistics.median(c[1] for c in t)) for (name, threads), t in calls.items()]
@@ -155,8 +145,7 @@ def run(options):
 
 A power-law graph (exponent {EXPONENT}, neighbours at random, largest degree {largest:,}) of {n:,} nodes; Â has {nnz:,}
 non-zeros. Â·X for dense X of k columns, by the kernel that inference runs, by MKL (`mkl_sparse_s_mm` after
-`mkl_sparse_set_mm_hint` and `mkl_sparse_optimize`) and by PyTorch (CSR @ dense), with the nodes in an order at random, and
-in that of their degrees, the largest first. Median of {rounds} round{'s' if rounds > 1 else ''}.
+`mkl_sparse_set_mm_hint` and `mkl_sparse_optimize`) and by PyTorch (CSR @ dense). Median of {rounds} round{'s' if rounds > 1 else ''}.
 To reach: the best rival takes at least as long (1×), and 80 % of the triad ({low} GB/s on one thread, {high} on two,
 measured in each round), where a product counts as nnz·(8 + 4k) + 4kn bytes. The gather ({report.number(statistics.median(gathers[1]))} and
 {report.number(statistics.median(gathers[2]))} GB/s, see Machine) is what rows at random places can be read with: the bound of this product.
