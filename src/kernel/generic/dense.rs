@@ -3,7 +3,7 @@
 use super::super::Pick;
 use super::super::arithmetic::Arithmetic;
 use super::narrow::{self, DEEP};
-use super::{AHEAD, Finish, Reach, write_sums, zero_padded};
+use super::{Finish, Reach, prefetch, write_sums, zero_padded};
 use std::ops::Range;
 
 /// Rows this short come in by themselves: one follows the other closely enough.
@@ -90,18 +90,25 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     let mut last = [0f32; P];
     let mut i = from;
     while i + R <= count {
-        if depth > FEW_COLUMNS {
-            prefetch_dense(b, depth, 0..depth, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
-        }
         let mut rows: [&[f32]; R] = [&[]; R];
+        let mut next = [0; R];
         for r in 0..R {
             rows[r] = &b[pick.at(i + r) * depth..][..depth];
+            next[r] = pick.at((i + R + r).min(count - 1)) * depth;
         }
         let mut sums = [[0f32; P]; R];
-        for k in 0..depth {
-            let x = reach.load(m, k as i32, &mut last);
-            for r in 0..R {
-                A::madd_row(rows[r][k], x, &mut sums[r]);
+        for from in (0..depth).step_by(16) {
+            // The next rows come in line by line meanwhile; asked for all at once they would be waited for.
+            if depth > FEW_COLUMNS {
+                for r in 0..R {
+                    prefetch(b, next[r] + from);
+                }
+            }
+            for k in from..(from + 16).min(depth) {
+                let x = reach.load(m, k as i32, &mut last);
+                for r in 0..R {
+                    A::madd_row(rows[r][k], x, &mut sums[r]);
+                }
             }
         }
         for r in 0..R {
@@ -173,8 +180,8 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
             }
             &padded[..end - start]
         };
-        // As many rows of M at once as the registers hold sums: they are read and written once a group. The next group's
-        // rows come in meanwhile, a few with each block of columns.
+        // As many rows of M at once as the registers hold sums: they are read and written once a group. The next columns of the
+        // group's rows, a line of each, come in meanwhile.
         let mut k = 0;
         while k < height {
             let block = match (A::SUMS / P, height - k) {
@@ -185,6 +192,11 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
                 (_, 2..) => 2,
                 _ => 1,
             };
+            if height > FEW_COLUMNS && k % 16 < block {
+                for &start in starts {
+                    prefetch(b, start + k + 16);
+                }
+            }
             match block {
                 16 => dense_transposed_block::<A, C, P, 16, 1>(b, starts, group, k, reach, m),
                 8 => dense_transposed_block::<A, C, P, 8, 1>(b, starts, group, k, reach, m),
@@ -192,10 +204,6 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
                 4 => dense_transposed_block::<A, C, P, 4, 1>(b, starts, group, k, reach, m),
                 2 => dense_transposed_block::<A, C, P, 2, 2>(b, starts, group, k, reach, m),
                 _ => dense_transposed_block::<A, C, P, 1, 4>(b, starts, group, k, reach, m),
-            }
-            if height > FEW_COLUMNS {
-                let (first, past) = (end + GROUP * k / height, end + GROUP * (k + block) / height);
-                prefetch_dense(b, depth, from..from + height, pick, first.min(count)..past.min(count));
             }
             k += block;
         }
