@@ -14,14 +14,15 @@ pub fn io_error(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading. What it is is asked first: to open a pipe waits for a writer, and a device may have no
+/// end.
 pub fn open(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|e| io_error(path, &e))?;
-    let metadata = file.metadata().map_err(|e| io_error(path, &e))?;
-    if metadata.is_dir() {
-        return Err(Error::Io(format!("{}: is a directory", path.display())));
+    let kind = fs::metadata(path).map_err(|e| io_error(path, &e))?.file_type();
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "is a directory" } else { "is not a regular file" };
+        return Err(Error::Io(format!("{}: {what}", path.display())));
     }
-    Ok(file)
+    File::open(path).map_err(|e| io_error(path, &e))
 }
 
 /// All bytes of a file.
@@ -32,11 +33,11 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file begins with these bytes.
-pub fn starts_with(path: &Path, bytes: &[u8]) -> Result<bool> {
+/// The first bytes of a file, `len` if it has so many.
+pub fn start(path: &Path, len: usize) -> Result<Vec<u8>> {
     let mut start = Vec::new();
-    open(path)?.take(bytes.len() as u64).read_to_end(&mut start).map_err(|e| io_error(path, &e))?;
-    Ok(start == bytes)
+    open(path)?.take(len as u64).read_to_end(&mut start).map_err(|e| io_error(path, &e))?;
+    Ok(start)
 }
 
 /// Writes a file in full under another name, flushes it to the disk and only then gives it its name, so that
