@@ -1,7 +1,7 @@
 //! The fuzz targets without libFuzzer: every input of `fuzz/corpus`, then changed ones, PLIM_FUZZ_RUNS of each target.
 //!
 //! `make fuzz` is the long form.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(unsafe_code)]
 
 #[allow(dead_code)]

@@ -7,6 +7,7 @@
 pub mod allocator;
 mod calls;
 mod checkpoint;
+mod disk;
 mod graph;
 mod input;
 mod members;
