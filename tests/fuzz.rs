@@ -13,7 +13,7 @@ use std::path::Path;
 fn replay(name: &str) {
     let runs = std::env::var("PLIM_FUZZ_RUNS").map_or(1000, |runs| runs.parse().expect("PLIM_FUZZ_RUNS is a number"));
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
-    harness::replay::replay(harness::target(name), &corpus, runs);
+    harness::replay::replay(harness::target(name), &[corpus], runs, 1);
 }
 
 macro_rules! targets {
@@ -25,9 +25,9 @@ macro_rules! targets {
     )*};
 }
 
-targets! { npz store safetensors checkpoint edge_list matrix_market calls }
+targets! { npz store safetensors checkpoint edge_list matrix_market letor calls }
 
 #[test]
 fn every_target_is_here() {
-    assert_eq!(harness::TARGETS.len(), 7);
+    assert_eq!(harness::TARGETS.len(), 8);
 }
