@@ -18,7 +18,7 @@
 # make bench-instructions
 #                 counts the instructions of fixed workloads and compares them with benches/instructions.csv
 # make theory     runs the examples of the theory and writes the figures of docs/theory.md
-# make header     rewrites include/plimsoll.h, and adds new symbols to tests/abi/symbols.txt
+# make header     rewrites include/plimsoll.h, and adds what is new to the lists in tests/abi
 # make clean      removes target/, the only place that anything is built in
 #
 # PLIMSOLL_DATA, the directory of the data sets, is handed on to the tests.
@@ -437,7 +437,7 @@ lint:
 
 header:
 	PLIM_BLESS=1 $(CARGO) test --release --test header
-	PLIM_BLESS=1 $(CARGO) test --release --test symbols
+	PLIM_BLESS=1 $(CARGO) test --release --test symbols --test interface
 
 clean:
 	$(CARGO) clean
