@@ -133,14 +133,19 @@ pub fn check_folder_of(path: &Path) -> Result<()> {
 fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let create = |name: &Path| File::options().write(true).read(true).create_new(true).open(name);
     let name = named_beside(path, ".plimsoll.tmp");
-    for _ in 0..2 {
+    // Whether a file still has its name can be told on Unix alone.
+    let tries = if cfg!(unix) { 2 } else { 0 };
+    for _ in 0..tries {
         match create(&name) {
-            Ok(file) => match file.try_lock() {
+            Ok(file) => match file.try_lock().map(|()| is_called(&file, &name)) {
                 // Where there are no locks, nobody takes it away either.
-                Err(TryLockError::Error(_)) => return Ok((name, file)),
-                Ok(()) if is_called(&file, &name) => return Ok((name, file)),
+                Ok(Ok(true)) | Err(TryLockError::Error(_)) => return Ok((name, file)),
                 // Another process took it for one that was left.
-                _ => break,
+                Ok(Ok(false)) | Err(TryLockError::WouldBlock) => break,
+                Ok(Err(e)) => {
+                    let _ = fs::remove_file(&name);
+                    return Err(e);
+                }
             },
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 if !remove_left(&name) {
@@ -161,21 +166,24 @@ fn remove_left(name: &Path) -> bool {
         return false;
     }
     let Ok(file) = File::open(name) else { return false };
-    file.try_lock().is_ok() && is_called(&file, name) && fs::remove_file(name).is_ok()
+    file.try_lock().is_ok() && is_called(&file, name).unwrap_or(false) && fs::remove_file(name).is_ok()
 }
 
 /// Whether this open file is the one of that name, no link followed.
 #[cfg(unix)]
-fn is_called(file: &File, name: &Path) -> bool {
+fn is_called(file: &File, name: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    let same = |a: &fs::Metadata, b: &fs::Metadata| a.dev() == b.dev() && a.ino() == b.ino();
-    matches!((file.metadata(), fs::symlink_metadata(name)), (Ok(a), Ok(b)) if same(&a, &b))
+    let mine = file.metadata()?;
+    match fs::symlink_metadata(name) {
+        Ok(other) => Ok(mine.dev() == other.dev() && mine.ino() == other.ino()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
-/// Elsewhere that cannot be told, and every name is one that nobody else uses.
 #[cfg(not(unix))]
-fn is_called(_: &File, _: &Path) -> bool {
-    false
+fn is_called(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// A name beside `path` that no other process or thread uses.
