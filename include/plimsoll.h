@@ -1362,8 +1362,8 @@ uint32_t plim_estimator_property(const plim_estimator *estimator);
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch or of pinned draws),
  *         PLIM_ERROR_SHAPE_MISMATCH (widths, sample sizes or weights do not fit), PLIM_ERROR_MISSING_DATA,
- *         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
- *         PLIM_ERROR_OUT_OF_MEMORY.
+ *         PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
+ *         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
  */
 plim_status plim_estimator_gradient(plim_estimator *estimator,
                                     const plim_model *model,
@@ -2074,8 +2074,9 @@ plim_status plim_probe_options_set_log(plim_probe_options *options,
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, a batch that the graph
  *         does not allow, or a gradient of 0), PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA,
- *         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (a gradient that is not finite), PLIM_ERROR_CANCELLED,
- *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ *         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_DIVERGED (a gradient
+ *         that is not finite), PLIM_ERROR_CANCELLED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
+ *         PLIM_ERROR_OUT_OF_MEMORY.
  */
 plim_status plim_tail_probability(const plim_estimator *estimator,
                                   const plim_model *model,

@@ -1,7 +1,7 @@
 //! Files: read whole, written whole or not at all.
 
 use crate::error::{Error, Result};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,15 @@ pub fn io_error(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading. What it is is asked first: to open a pipe waits for a writer, and a device may have no
+/// end.
 pub fn open(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|e| io_error(path, &e))?;
-    let metadata = file.metadata().map_err(|e| io_error(path, &e))?;
-    if metadata.is_dir() {
-        return Err(Error::Io(format!("{}: is a directory", path.display())));
+    let kind = fs::metadata(path).map_err(|e| io_error(path, &e))?.file_type();
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "is a directory" } else { "is not a regular file" };
+        return Err(Error::Io(format!("{}: {what}", path.display())));
     }
-    Ok(file)
+    File::open(path).map_err(|e| io_error(path, &e))
 }
 
 /// All bytes of a file.
@@ -32,20 +33,18 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file begins with these bytes.
-pub fn starts_with(path: &Path, bytes: &[u8]) -> Result<bool> {
+/// The first bytes of a file, `len` if it has so many.
+pub fn start(path: &Path, len: usize) -> Result<Vec<u8>> {
     let mut start = Vec::new();
-    open(path)?.take(bytes.len() as u64).read_to_end(&mut start).map_err(|e| io_error(path, &e))?;
-    Ok(start == bytes)
+    open(path)?.take(len as u64).read_to_end(&mut start).map_err(|e| io_error(path, &e))?;
+    Ok(start)
 }
 
 /// Writes a file in full under another name, flushes it to the disk and only then gives it its name, so that
 /// whatever happens there is either the old file or the new one.
 pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
-    let temporary = temporary_name(path);
+    let (temporary, file) = temporary_file(path).map_err(|e| io_error(path, &e))?;
     let result = (|| {
-        let file = File::options().write(true).read(true).create_new(true).open(&temporary);
-        let file = file.map_err(|e| io_error(path, &e))?;
         let mut writer = BufWriter::new(&file);
         write(&mut writer).map_err(|e| e.in_file(path))?;
         writer.flush().map_err(|e| io_error(path, &e))?;
@@ -126,12 +125,77 @@ pub fn check_folder_of(path: &Path) -> Result<()> {
     if metadata.is_dir() { Ok(()) } else { Err(Error::Io(format!("{}: is not a folder", folder.display()))) }
 }
 
+/// A new file beside `path`, and its name.
+///
+/// The name is the same each time, so that whoever writes `path` next finds what a killed process has left, and takes it
+/// away. A writer holds a lock on its file: one that is locked is being written, one that is not was left. Where another
+/// process or thread is writing `path` too, the name is one that nobody else uses.
+fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
+    let create = |name: &Path| File::options().write(true).read(true).create_new(true).open(name);
+    let name = named_beside(path, ".plimsoll.tmp");
+    // Whether a file still has its name can be told on Unix alone.
+    let tries = if cfg!(unix) { 2 } else { 0 };
+    for _ in 0..tries {
+        match create(&name) {
+            Ok(file) => match file.try_lock().map(|()| is_called(&file, &name)) {
+                // Where there are no locks, nobody takes it away either.
+                Ok(Ok(true)) | Err(TryLockError::Error(_)) => return Ok((name, file)),
+                // Another process took it for one that was left.
+                Ok(Ok(false)) | Err(TryLockError::WouldBlock) => break,
+                Ok(Err(e)) => {
+                    let _ = fs::remove_file(&name);
+                    return Err(e);
+                }
+            },
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                if !remove_left(&name) {
+                    break;
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    let name = temporary_name(path);
+    let file = create(&name)?;
+    Ok((name, file))
+}
+
+/// Removes a file that nobody holds; false if it is still there, or something else is.
+fn remove_left(name: &Path) -> bool {
+    if !fs::symlink_metadata(name).is_ok_and(|m| m.file_type().is_file()) {
+        return false;
+    }
+    let Ok(file) = File::open(name) else { return false };
+    file.try_lock().is_ok() && is_called(&file, name).unwrap_or(false) && fs::remove_file(name).is_ok()
+}
+
+/// Whether this open file is the one of that name, no link followed.
+#[cfg(unix)]
+fn is_called(file: &File, name: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let mine = file.metadata()?;
+    match fs::symlink_metadata(name) {
+        Ok(other) => Ok(mine.dev() == other.dev() && mine.ino() == other.ino()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(not(unix))]
+fn is_called(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// A name beside `path` that no other process or thread uses.
 fn temporary_name(path: &Path) -> PathBuf {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    named_beside(path, &format!(".{}.{count}.tmp", std::process::id()))
+}
+
+fn named_beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.{count}.tmp", std::process::id()));
+    name.push(ending);
     path.with_file_name(name)
 }
 
@@ -150,6 +214,60 @@ mod tests {
         });
         assert_eq!(failed, Err(Error::Io(format!("{}: disk full", path.display()))));
         assert_eq!(read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    fn put(path: &Path, text: &str) -> Result<()> {
+        write_atomically(path, |w| w.write_all(text.as_bytes()).map_err(|e| Error::Io(e.to_string())))
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_with_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(folder.path().join("file.plimsoll.tmp"), b"half of").unwrap();
+        put(&path, "new").unwrap();
+        assert_eq!(read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_another_is_writing_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let (name, file) = temporary_file(&path).unwrap();
+        (&file).write_all(b"half of").unwrap();
+        put(&path, "new").unwrap();
+        assert_eq!(read(&name).unwrap(), b"half of");
+        assert_eq!(read(&path).unwrap(), b"new");
+        drop(file);
+        put(&path, "newer").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_of_that_name_is_neither_followed_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("file"), folder.path().join("other"));
+        fs::write(&other, b"theirs").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join("file.plimsoll.tmp")).unwrap();
+        put(&path, "new").unwrap();
+        assert_eq!((read(&path).unwrap(), read(&other).unwrap()), (b"new".to_vec(), b"theirs".to_vec()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn threads_that_write_one_file_leave_it_whole_and_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let texts = ["a", "b", "c", "d"].map(|letter| letter.repeat(10_000));
+        std::thread::scope(|scope| {
+            for text in &texts {
+                scope.spawn(|| (0..50).for_each(|_| put(&path, text).unwrap()));
+            }
+        });
+        assert!(texts.iter().any(|text| read(&path).unwrap() == text.as_bytes()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

@@ -279,8 +279,8 @@ pub extern "C" fn plim_estimator_property(estimator: *const plim_estimator) -> u
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch or of pinned draws),
 ///         PLIM_ERROR_SHAPE_MISMATCH (widths, sample sizes or weights do not fit), PLIM_ERROR_MISSING_DATA,
-///         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
-///         PLIM_ERROR_OUT_OF_MEMORY.
+///         PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
+///         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_gradient(

@@ -301,8 +301,9 @@ pub(super) unsafe fn measure<C: Opaque<Object: Problem>>(
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, a batch that the graph
 ///         does not allow, or a gradient of 0), PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA,
-///         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (a gradient that is not finite), PLIM_ERROR_CANCELLED,
-///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+///         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_DIVERGED (a gradient
+///         that is not finite), PLIM_ERROR_CANCELLED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
+///         PLIM_ERROR_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_tail_probability(

@@ -109,10 +109,11 @@ impl Graph {
         if path.is_dir() {
             return Self::load_store(path);
         }
-        if file::starts_with(path, text::BANNER)? {
+        let start = file::start(path, text::BANNER.len())?;
+        if start == text::BANNER {
             return Self::load_matrix_market(path);
         }
-        if file::starts_with(path, npz::START)? {
+        if start.starts_with(npz::START) {
             return Self::load_npz(path);
         }
         let text = "neither an .npz nor a Matrix Market file; plim_graph_from_edge_list() reads edges from a text";

@@ -1,7 +1,7 @@
 """Crash: a training run that writes checkpoints is killed (kill -9) at random moments and goes on, again and again.
 
 Promise: after every kill the checkpoint loads, and the run that goes on from it ends in the very same bits as one that was
-never killed: parameters, average and history.
+never killed: parameters, average and history. What a kill leaves half-written goes with the next checkpoint.
 
   crash.py [--long] [--kills N] [--seed N]
 """
@@ -77,12 +77,15 @@ def main():
             seconds = time.monotonic() - start
             os.remove(path)
             kills = resumed = half = 0
+            left = set()
             while kills < wanted:
                 tell("case", f"kill {kills + 1}")
                 at_work = killed(library, path, chance.uniform(0, seconds / 3))
                 strays = [name for name in os.listdir(folder) if name.endswith(".tmp")]
-                half += len(strays)
-                [os.remove(os.path.join(folder, name)) for name in strays]
+                last, left = left, {os.stat(os.path.join(folder, name)).st_mtime_ns for name in strays}
+                half += len(left - last)
+                if len(strays) > 1:
+                    tell("failed", f"kill {kills + 1}: more than one file is left: {strays}")
                 if not at_work:  # it has ended: begin anew
                     if os.path.exists(path):
                         os.remove(path)
@@ -93,6 +96,11 @@ def main():
                     shutil.copyfile(path, copy)
                     if run(library, copy) != expected:
                         tell("failed", f"kill {kills}: the resumed run ends elsewhere")
+            if os.path.exists(path):
+                os.remove(path)
+            run(library, path)
+            if left := [name for name in os.listdir(folder) if name.endswith(".tmp")]:
+                tell("failed", f"a run that ends leaves {left}")
             tell("told", f"{kills} kills, {resumed} of them with a checkpoint to go on from, {half} in the middle of writing one")
             return kills
 

@@ -1,12 +1,12 @@
-//! Runs targets without libFuzzer: every input of the corpus, then so many changed ones.
+//! Runs targets without libFuzzer: every input of a corpus, then so many changed ones.
 //!
-//!     replay CORPUS RUNS [TARGET…]     runs; RUNS changed inputs for each target
+//!     replay RUNS SEED TARGET FOLDER…  runs the inputs of the folders, then RUNS changed ones
 //!     replay seeds CORPUS              writes the seeds
 //!     replay show TARGET FILE          runs one input
 
 use plimsoll_fuzz::harness::replay::replay;
-use plimsoll_fuzz::harness::{TARGETS, seeds, target};
-use std::path::Path;
+use plimsoll_fuzz::harness::{seeds, target};
+use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 fn main() {
@@ -16,13 +16,13 @@ fn main() {
         ["show", name, file] => {
             (target(name).run)(&fs::read(file).expect("the file can be read"));
         }
-        [corpus, runs, names @ ..] => {
-            let runs = runs.parse().expect("RUNS is a number");
-            let chosen = TARGETS.iter().filter(|t| names.is_empty() || names.contains(&t.name));
-            chosen.for_each(|target| replay(target, &Path::new(corpus).join(target.name), runs));
+        [runs, seed, name, folders @ ..] if !folders.is_empty() => {
+            let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
+            let (runs, seed) = (runs.parse().expect("RUNS is a number"), seed.parse().expect("SEED is a number"));
+            replay(target(name), &folders, runs, seed);
         }
         _ => {
-            eprintln!("usage: replay CORPUS RUNS [TARGET…] | seeds CORPUS | show TARGET FILE");
+            eprintln!("usage: replay RUNS SEED TARGET FOLDER… | seeds CORPUS | show TARGET FILE");
             process::exit(2);
         }
     }

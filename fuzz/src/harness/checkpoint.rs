@@ -1,7 +1,8 @@
 //! Checkpoints, resumed by a run that they may fit. An input's first byte chooses the run; the rest is the file.
 
 use super::allocator::peak_of;
-use super::memory::{Folder, MemoryFile};
+use super::disk;
+use super::memory::Folder;
 use super::mutate::{self, Core, Random};
 use super::promise::{call, message};
 use plimsoll::capi::*;
@@ -88,18 +89,15 @@ pub fn seed(kind: u8, epochs: usize) -> Vec<u8> {
 
 pub fn run(data: &[u8]) -> bool {
     thread_local! {
-        static FILE: MemoryFile = MemoryFile::new();
-        static RUNS: Vec<Run> = FILE.with(|file| (0..KINDS).map(|kind| {
-            let run = setup(kind, 3);
+        static RUNS: Vec<Run> = (0..KINDS).map(|kind| {
+            let (run, path) = (setup(kind, 3), disk::path("run"));
             // SAFETY: a live handle and a string.
-            assert_eq!(unsafe { plim_train_options_set_resume(run.options, file.path().as_ptr()) }, PLIM_OK);
+            assert_eq!(unsafe { plim_train_options_set_resume(run.options, path.as_ptr()) }, PLIM_OK);
             run
-        }).collect());
+        }).collect();
     }
     let (kind, file) = data.split_first().map_or((0, data), |(kind, file)| (kind % KINDS, file));
-    FILE.with(|memory| {
-        memory.put(file);
-    });
+    disk::put("run", Some(file));
     RUNS.with(|runs| {
         let Run { graph, model: base, options } = runs[usize::from(kind)];
         let mut model = null_mut();

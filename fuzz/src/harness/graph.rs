@@ -1,13 +1,13 @@
 //! Graphs from files: archives, stores, texts.
 
 use super::allocator::peak_of;
+use super::disk;
 use super::input::hash;
 use super::members::{NAMES, parse_store, unpacked_bytes};
-use super::memory::{Folder, MemoryFile, NamedFiles};
+use super::memory::Folder;
 use super::promise::{call, message};
 use plimsoll::capi::*;
-use std::cell::RefCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
 
 /// A graph that is larger is not used further, and its input not kept: it would only be slow.
@@ -53,14 +53,14 @@ pub fn edge_list(data: &[u8]) -> bool {
 
 pub fn store(data: &[u8]) -> bool {
     thread_local! {
-        static FILES: RefCell<NamedFiles> = RefCell::new(NamedFiles::new(Folder::new("store"), &NAMES));
+        static STORE: (CString, [String; NAMES.len()]) =
+            (disk::path("store"), NAMES.map(|name| format!("store/{name}")));
     }
-    FILES.with_borrow_mut(|files| {
+    STORE.with(|(path, names)| {
         let given = parse_store(data);
-        for name in 0..NAMES.len() {
-            files.put(name, given.iter().rfind(|(n, _)| *n == name).map(|(_, bytes)| *bytes));
+        for (i, name) in names.iter().enumerate() {
+            disk::put(name, given.iter().rfind(|(n, _)| *n == i).map(|(_, bytes)| *bytes));
         }
-        let path = files.folder().name("");
         load(
             data,
             || data.len(),
@@ -80,12 +80,10 @@ fn in_memory(
     read: impl FnOnce(&CStr, *mut *mut plim_graph) -> Loaded,
 ) -> bool {
     thread_local! {
-        static FILE: MemoryFile = MemoryFile::new();
+        static PATH: CString = disk::path("graph");
     }
-    FILE.with(|file| {
-        let path = file.put(data);
-        load(data, content, |out| read(path, out))
-    })
+    disk::put("graph", Some(data));
+    PATH.with(|path| load(data, content, |out| read(path, out)))
 }
 
 /// Loads a graph and uses it. `content` is how many bytes the file has, unpacked.
@@ -134,11 +132,11 @@ fn use_graph(graph: *mut plim_graph, data: &[u8]) -> bool {
         return false;
     }
     let hash = hash(data);
-    if hash.is_multiple_of(16) {
+    if hash.is_multiple_of(64) {
         saved_again(graph);
     }
     // Each of the three normalisations is reached from each.
-    for normalization in [hash as i32 % 3, (hash >> 4) as i32 % 3] {
+    for normalization in [(hash >> 6) as i32 % 3, (hash >> 4) as i32 % 3] {
         call("plim_graph_set_normalization", || plim_graph_set_normalization(graph, normalization));
     }
     if features > 0 {

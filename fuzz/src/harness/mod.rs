@@ -7,6 +7,7 @@
 pub mod allocator;
 mod calls;
 mod checkpoint;
+mod disk;
 mod graph;
 mod input;
 mod members;
@@ -14,6 +15,7 @@ mod memory;
 mod model;
 pub mod mutate;
 mod promise;
+mod rank;
 pub mod replay;
 pub mod seeds;
 
@@ -30,13 +32,14 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "npz", run: graph::npz, mutate: members::mutate_npz },
     Target { name: "store", run: graph::store, mutate: members::mutate_store },
     Target { name: "safetensors", run: model::run, mutate: mutate::safetensors },
     Target { name: "checkpoint", run: checkpoint::run, mutate: checkpoint::mutate },
     Target { name: "edge_list", run: graph::edge_list, mutate: mutate::text },
     Target { name: "matrix_market", run: graph::matrix_market, mutate: mutate::text },
+    Target { name: "letor", run: rank::letor, mutate: mutate::text },
     Target { name: "calls", run: calls::run, mutate: mutate::raw },
 ];
 

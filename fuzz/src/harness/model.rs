@@ -1,19 +1,21 @@
 //! Models from safetensors.
 
 use super::allocator::peak_of;
+use super::disk;
 use super::input::hash;
-use super::memory::{Folder, MemoryFile};
+use super::memory::Folder;
 use super::promise::{call, message};
 use plimsoll::capi::*;
+use std::ffi::CString;
 use std::ptr::{null, null_mut};
 
 pub fn run(data: &[u8]) -> bool {
     thread_local! {
-        static FILE: MemoryFile = MemoryFile::new();
+        static PATH: CString = disk::path("model");
         static FOLDER: Folder = Folder::new("model");
     }
-    FILE.with(|file| {
-        let path = file.put(data);
+    disk::put("model", Some(data));
+    PATH.with(|path| {
         let untouched = std::ptr::without_provenance_mut::<plim_model>(1);
         let mut model = untouched;
         // SAFETY: a string, and a place for a handle.
@@ -26,7 +28,7 @@ pub fn run(data: &[u8]) -> bool {
             return true;
         }
         let parameters = parameters_of(model);
-        if hash(data).is_multiple_of(16) {
+        if hash(data).is_multiple_of(64) {
             FOLDER.with(|folder| {
                 let path = folder.name("model.safetensors");
                 let mut again = null_mut();

@@ -49,6 +49,18 @@ fn documented() -> &'static HashMap<&'static str, u32> {
     })
 }
 
+/// Functions that call back.
+const CALLING_BACK: [&str; 8] = [
+    "plim_train",
+    "plim_tail_new",
+    "plim_tail_probability",
+    "plim_plan_new",
+    "plim_optimizer_minimize",
+    "plim_rank_train",
+    "plim_rank_tail_new",
+    "plim_rank_plan_new",
+];
+
 /// The text of the last failure.
 pub fn message() -> &'static CStr {
     // SAFETY: the text is a string in this thread's buffer, which outlives all that is done with it here.
@@ -65,9 +77,7 @@ pub fn call(function: &str, work: impl FnOnce() -> plim_status) -> plim_status {
         let mut after = [0u8; 128];
         let len = copy(&mut after);
         // A callback that fails a call of its own changes the text, and may.
-        let called_back =
-            ["plim_train", "plim_tail_new", "plim_tail_probability", "plim_plan_new", "plim_optimizer_minimize"];
-        let called_back = called_back.contains(&function);
+        let called_back = CALLING_BACK.contains(&function);
         assert!(called_back || before[..kept] == after[..len], "{function} succeeded and changed the message");
         return status;
     }

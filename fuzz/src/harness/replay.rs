@@ -8,22 +8,23 @@ use std::time::Instant;
 
 const LONGEST: usize = 1 << 13;
 
-/// Runs every input of the corpus, then so many changed ones.
-pub fn replay(target: &Target, corpus: &Path, runs: u64) {
+/// Runs every input of the folders, then so many changed ones; tells of each million.
+pub fn replay(target: &Target, folders: &[PathBuf], runs: u64, seed: u64) {
+    const TOLD: u64 = 1_000_000;
     let begin = Instant::now();
-    let mut files: Vec<PathBuf> = fs::read_dir(corpus)
-        .unwrap_or_else(|e| panic!("{}: {e}", corpus.display()))
-        .map(|entry| entry.expect("the corpus can be listed").path())
-        .collect();
+    let mut files: Vec<PathBuf> = folders.iter().flat_map(|folder| list(folder)).collect();
     files.sort();
-    assert!(!files.is_empty(), "{} is empty", corpus.display());
+    assert!(!files.is_empty(), "{folders:?} are empty");
     let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("an input can be read")).collect();
     let mut last = Last { target: target.name, input: Vec::new() };
     for input in &inputs {
         last.run(target, input.clone());
     }
-    let mut random = Random::new(1);
-    for _ in 0..runs {
+    let mut random = Random::new(seed);
+    for run in 0..runs {
+        if run % TOLD == 0 && run > 0 {
+            println!("fuzz/{}: {run} changes in {:.1} s", target.name, begin.elapsed().as_secs_f64());
+        }
         let mut input = inputs[random.below(inputs.len())].clone();
         for _ in 0..=random.below(3) {
             let mut seed = Random::new(random.word());
@@ -42,6 +43,11 @@ pub fn replay(target: &Target, corpus: &Path, runs: u64) {
     );
 }
 
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    entries.map(|entry| entry.expect("the corpus can be listed").path()).collect()
+}
+
 /// The input at work, written to a file should it panic.
 struct Last {
     target: &'static str,
@@ -54,8 +60,21 @@ impl Last {
         self.input = input;
         let begin = Instant::now();
         (target.run)(&self.input);
-        assert!(begin.elapsed().as_secs_f64() < SLOW, "an input took more than {SLOW} s");
+        if begin.elapsed().as_secs_f64() > SLOW {
+            // The machine may have slept, or been busy: once more, by what this thread uses of a processor.
+            let begin = busy_seconds();
+            (target.run)(&self.input);
+            assert!(busy_seconds() - begin < SLOW, "an input took more than {SLOW} s");
+        }
     }
+}
+
+/// What this thread has used of a processor.
+fn busy_seconds() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for a time.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 impl Drop for Last {

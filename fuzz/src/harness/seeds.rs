@@ -46,6 +46,13 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
             "%%MatrixMarket matrix coordinate pattern general\n5 5 0\n",
             "%%MatrixMarket MATRIX Coordinate double General\n2 2 2\n1 2 1\n1 2 1\n",
         ]),
+        "letor" => texts(&[
+            "2 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n1 qid:1 1:0 2:3 # a comment\n",
+            "0 qid:7 3:1\n1 qid:7 1:-2.5\n\n# nothing\n3 qid:-9 2:1e-3 1:4\n0 qid:-9\n",
+            "\u{feff}1.0 qid:10 1:1 2:2 3:3 4:4\r\n0 qid:10 4:1 3:2 2:3 1:4\r\n",
+            "1000 qid:9223372036854775807 300:1\n0 qid:9223372036854775807 1:1e30\n",
+            "0 qid:1 1:1\n0 qid:2 1:2\n0 qid:3 1:3",
+        ]),
         "calls" => super::calls::seeds(),
         _ => Vec::new(),
     }

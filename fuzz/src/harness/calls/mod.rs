@@ -4,6 +4,8 @@
 //! that AddressSanitizer sees every step beyond; some are NULL, misaligned or too short where that is an error and not a
 //! broken promise of the caller's.
 
+mod rank;
+
 use super::input::Input;
 use super::memory::Folder;
 use super::promise::{call, message};
@@ -23,6 +25,7 @@ enum Kind {
     History,
     Tail,
     Plan,
+    Ranking,
 }
 
 /// Numbers of things that no program has; the smallest is too large for every argument that it stands for.
@@ -83,6 +86,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push(program(&[1, 20, 34, 45, 68, 31, 32, 33]));
     seeds.push(program(&[2, 11, 16, 13, 9, 3, 6, 7, 5]));
     seeds.push(program(&[82, 89, 90, 91, 94, 95, 96, 97, 98]));
+    seeds.push(program(&[107, 111, 112, 113, 116, 120, 121, 122, 123, 124, 69, 70]));
+    seeds.push(program(&[109, 102, 123, 124, 125, 90, 126, 97, 98]));
     seeds
 }
 
@@ -174,6 +179,7 @@ mark! {
     f32 => f32::from_bits(0x7fc0_dead), |x: f32| x.to_bits() == 0x7fc0_dead;
     f64 => f64::from_bits(0x7ff8_dead_dead_dead), |x: f64| x.to_bits() == 0x7ff8_dead_dead_dead;
     i32 => 0x05ea_f00d, |x| x == 0x05ea_f00d;
+    i64 => 0x05ea_f00d, |x| x == 0x05ea_f00d;
     usize => 0x05ea_f00d, |x| x == 0x05ea_f00d;
     c_char => 0x5e, |x| x == 0x5e;
 }
@@ -217,7 +223,7 @@ struct Machine<'a> {
     context: Box<Context>,
 }
 
-const FUNCTIONS: usize = 101;
+const FUNCTIONS: usize = rank::FIRST + rank::COUNT;
 
 impl Machine<'_> {
     fn user_data(&self) -> *mut c_void {
@@ -266,13 +272,13 @@ impl Machine<'_> {
         let null = self.input.byte() == 0xff;
         let place = if null { null_mut() } else { &raw mut out };
         let status = call(function, || work(place));
-        let given = status == PLIM_OK
-            || function == "plim_train" && [PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED].contains(&status);
+        let trains = ["plim_train", "plim_rank_train"].contains(&function);
+        let given = status == PLIM_OK || trains && [PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED].contains(&status);
         if given && !null {
             self.keep(kind, out.addr());
         } else {
             assert_eq!(out, untouched, "{function} answers {status} and changed `out`");
-            assert!(!given || function == "plim_train", "{function} had no place for its result and succeeded");
+            assert!(!given || trains, "{function} had no place for its result and succeeded");
         }
         status
     }
@@ -306,6 +312,19 @@ impl Machine<'_> {
                     ok(plim_probe_options_new(place.cast()));
                     ok(plim_probe_options_set_draws(out.cast(), 12));
                 }
+                Kind::Ranking => {
+                    let (relevance, offsets) = ([0, 2, 1, 0, 1], [0i64, 3, 5]);
+                    let data = plim_rank_data_new(
+                        5,
+                        2,
+                        features.as_ptr(),
+                        relevance.as_ptr(),
+                        2,
+                        offsets.as_ptr(),
+                        place.cast(),
+                    );
+                    ok(data);
+                }
                 Kind::History | Kind::Tail | Kind::Plan => return,
             }
         }
@@ -326,6 +345,7 @@ impl Machine<'_> {
             Kind::History => plim_history_free(of(handle)),
             Kind::Tail => plim_tail_free(of(handle)),
             Kind::Plan => plim_plan_free(of(handle)),
+            Kind::Ranking => plim_rank_data_free(of(handle)),
         }
         // If it was of that kind, it is dead now.
         if let Some(at) = self.live.iter().position(|live| *live == (kind, handle)) {
@@ -520,7 +540,8 @@ impl Machine<'_> {
             function @ 44..=55 => self.optimizer(function),
             function @ 56..=71 => self.train(function),
             function @ 72..=81 => self.theory(function),
-            function => self.measure(function),
+            function @ 82..=100 => self.measure(function),
+            function => self.rank(function),
         }
     }
 
@@ -844,7 +865,7 @@ impl Machine<'_> {
                     let estimator = self.pick::<plim_estimator>(Kind::Estimator);
                     let live = self.live.contains(&(Kind::Estimator, estimator.addr()));
                     let property = plim_estimator_property(estimator);
-                    assert!([0, 1, 2, 7].contains(&property) && (live || property == 0), "property {property}");
+                    assert!([0, 1, 2, 3, 7].contains(&property) && (live || property == 0), "property {property}");
                 }
                 _ => {
                     let (estimator, model) = (self.pick(Kind::Estimator), self.pick(Kind::Model));
@@ -1047,7 +1068,7 @@ impl Machine<'_> {
                 }
                 70 => {
                     let history = self.pick::<plim_history>(Kind::History);
-                    let column = self.constant(6);
+                    let column = self.constant(7);
                     let mut room = self.room::<f64>(plim_history_num_epochs(history));
                     let (to, told) = (room.pointer(), room.told);
                     let status = call("plim_history_copy", || plim_history_copy(history, column, to, told));

@@ -1,0 +1,3 @@
+#![no_main]
+
+plimsoll_fuzz::fuzz!("letor");
