@@ -9,7 +9,7 @@
 # make torture    the long forms of what test-torture runs briefly; docs/reliability.md has the list. PART=… for one
 # make fuzz       fuzzes the readers of files and sequences of calls under AddressSanitizer, FUZZ_RUNS runs of each target;
 #                 FUZZ="npz calls" for some of them. docs/reliability-fuzz.md has more
-# make fuzz-plain the same without libFuzzer and AddressSanitizer, ten times as fast
+# make fuzz-plain the same without libFuzzer and AddressSanitizer, more than ten times as fast
 # make torture-asan, make torture-tsan, make torture-miri
 #                 the tests under AddressSanitizer, ThreadSanitizer and Miri, with the library instrumented too
 # make coverage   the share of lines that the tests run, file by file
@@ -345,7 +345,8 @@ fuzz-here:
 	  grep -a '^stat::number_of_executed' $(FUZZ_DIR)/$$target.log; \
 	done
 
-# The same harness with neither libFuzzer nor a sanitizer, but with debug assertions and overflow checks: ten times as fast.
+# The same harness with neither libFuzzer nor a sanitizer, but with debug assertions and overflow checks: more
+# than ten times as fast.
 # It changes what is in the corpus and what libFuzzer has found so far.
 FUZZ_SEED ?= 1
 fuzz-plain:
