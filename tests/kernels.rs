@@ -223,7 +223,7 @@ fn wide_rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
 
 #[test]
 fn shared_products_have_the_bits_of_one_thread() {
-    check_shared_products(9000, 40, 17);
+    assert_eq!(check_shared_products(9000, 40, 17), 16, "as many parts as there ever are");
 }
 
 #[test]
@@ -233,7 +233,8 @@ fn shared_products_of_few_or_many_columns_have_them_too() {
     }
 }
 
-fn check_shared_products(count: usize, depth: usize, width: usize) {
+/// Gives into how many parts the sum over sparse rows is cut.
+fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
     let mut random = Random::new(5);
     let factor = Factor::new(count, depth, &mut random, real);
     let (m, g) = (random.floats(depth * width), random.floats(count * width));
@@ -242,7 +243,8 @@ fn check_shared_products(count: usize, depth: usize, width: usize) {
     let row_entries = factor.indices.len() / count;
     let shares = |threads: &Threads| threads.shares(row_entries * count, width);
     assert!(!shares(&threads[0]) && shares(&threads[1]) && shares(&threads[2]));
-    assert!(parts::number(count, row_entries, depth, width) > 1);
+    let number = parts::number(count, row_entries, depth, width);
+    assert!(number > 1);
     for rows in factor.both() {
         let products = threads.iter().map(|threads| {
             let mut out = vec![f32::NAN; count * width];
@@ -263,6 +265,7 @@ fn check_shared_products(count: usize, depth: usize, width: usize) {
         let magnitude = left.t().mapv(f64::abs).dot(&right.mapv(f64::abs));
         assert_rounded(&products[0].1, &left.t().dot(&right), &magnitude, count, "sum over rows");
     }
+    number
 }
 
 #[test]

@@ -64,10 +64,8 @@ impl Threads {
         let starts = |i: usize| match (rows, pick) {
             (Rows::Sparse(a), Pick::From(first)) => {
                 let offsets = &a.indptr[first..=first + count];
-                let wanted = i as u64 * (offsets[count] - offsets[0] + count as i64) as u64 / number as u64;
-                // A row's own work counts as one entry more.
-                let before = |row: usize| (offsets[row] - offsets[0]) as u64 + row as u64;
-                partition_point(count, |row| before(row) < wanted)
+                let wanted = offsets[0] + i as i64 * (offsets[count] - offsets[0]) / number as i64;
+                offsets[..count].partition_point(|&offset| offset < wanted)
             }
             _ => (i * count.div_ceil(number).next_multiple_of(8)).min(count),
         };
@@ -150,20 +148,6 @@ impl Threads {
     fn pool_for(&self, entries: usize, width: usize) -> Option<&Pool> {
         self.pool.as_ref().filter(|_| entries * width.div_ceil(16) >= LITTLE_WORK)
     }
-}
-
-/// The first of `0 .. count` for which `before` does not hold, or `count`; before it holds for all.
-fn partition_point(count: usize, before: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if before(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 /// A slice in pieces of equal length, the last one perhaps shorter, for threads that take one each.

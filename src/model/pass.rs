@@ -461,8 +461,10 @@ impl Transposed {
         if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
             table().transposed_times(operator, Pick::From(0), g, width, out);
-            if let Finish::Where(h) = finish {
-                table().rectified_gradient(out, h);
+            match finish {
+                Finish::Plain => {}
+                Finish::Where(h) => table().rectified_gradient(out, h),
+                Finish::Rectify => return Err(Error::Internal("a rectified gradient".to_string())),
             }
             return Ok(());
         }

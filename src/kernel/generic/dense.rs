@@ -148,6 +148,25 @@ pub fn dense_transposed_times<A: Arithmetic>(
 /// Rows of B that stay in the second-level cache while all columns are worked.
 pub const GROUP: usize = 64;
 
+/// Where column `from` of these rows of B is; each row is checked to lie in `b`.
+#[inline(always)]
+pub fn starts_of<'a>(
+    b: &[f32],
+    depth: usize,
+    from: usize,
+    pick: Pick<'_>,
+    rows: Range<usize>,
+    room: &'a mut [usize; GROUP],
+) -> &'a [usize] {
+    let count = rows.len();
+    for (i, start) in rows.zip(room.iter_mut()) {
+        let row = pick.at(i);
+        assert!((row + 1) * depth <= b.len());
+        *start = row * depth + from;
+    }
+    &room[..count]
+}
+
 #[inline(always)]
 fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     b: &[f32],
@@ -166,12 +185,7 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     let mut padded = [[0f32; P]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let end = (start + GROUP).min(count);
-        for i in start..end {
-            let row = pick.at(i);
-            assert!((row + 1) * depth <= b.len());
-            starts[i - start] = row * depth + from;
-        }
-        let starts = &starts[..end - start];
+        let starts = starts_of(b, depth, from, pick, start..end, &mut starts);
         let group = if C == P && width == C {
             g[start * P..end * P].as_chunks::<P>().0
         } else {

@@ -3,7 +3,7 @@
 
 use super::super::Pick;
 use super::super::arithmetic::Arithmetic;
-use super::dense::{GROUP, prefetch_dense};
+use super::dense::{GROUP, prefetch_dense, starts_of};
 use super::{AHEAD, Finish, chunk, chunk_mut, write_sums};
 
 /// The left factor must have at least this many columns.
@@ -141,12 +141,8 @@ pub fn transposed_times<A: Arithmetic, const C: usize, const V: usize>(
         let mut sums = [[0f32; PART]; C];
         for start in (0..count).step_by(GROUP) {
             let past = (start + GROUP).min(count);
-            for i in start..past {
-                let row = pick.at(i);
-                assert!((row + 1) * depth <= b.len());
-                starts[i - start] = row * depth + from;
-            }
-            let (starts, group) = (&starts[..past - start], &g[start * C..past * C]);
+            let starts = starts_of(b, depth, from, pick, start..past, &mut starts);
+            let group = &g[start * C..past * C];
             let mut k = first;
             while k < end {
                 let steps = if end - k >= V * STEP { V } else { 1 };
