@@ -2,7 +2,7 @@
 
 use super::csr::{self, Csr};
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack, try_resize};
-use crate::kernel::{Array, Finish, Pick, Rows, Sparse, Threads};
+use crate::kernel::{Array, Finish, Pick, Rows, Sparse, Threads, try_zeros};
 use std::ops::Range;
 
 /// A matrix with a row per node: the features X, or their aggregate ÂX.
@@ -260,13 +260,13 @@ impl Aggregator {
         match x {
             Matrix::Dense { .. } if too_large => Ok(None),
             Matrix::Dense { data, width } => {
-                let mut product = try_filled(n * width, 0f32)?;
+                let mut product = try_zeros(n * width)?;
                 threads.times(Rows::Sparse(operator), Pick::From(0), data, *width, Finish::Plain, &mut product);
                 Ok(Some(Matrix::Dense { data: product.into(), width: *width }))
             }
             Matrix::Sparse { .. } if outlook.dense && too_large => Ok(None),
             Matrix::Sparse { csr, width } if outlook.dense => {
-                let mut data = try_filled(n * width, 0f32)?;
+                let mut data = try_zeros(n * width)?;
                 let terms = operator.indices.len() * x.row_entries();
                 threads.fill_rows(terms, *width, &mut data, |v, row| sum_to_row(operator, csr.view(), v, row));
                 Ok(Some(Matrix::Dense { data: data.into(), width: *width }))

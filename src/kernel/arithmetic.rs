@@ -32,6 +32,22 @@ pub trait Arithmetic {
             s[c] = Self::madd(x[c], y[c], s[c]);
         }
     }
+
+    /// `s ← max(s, 0)`; NaN stays. P as for [`Arithmetic::madd_row`].
+    #[inline(always)]
+    fn rectify<const P: usize>(s: &mut [f32; P]) {
+        for s in s {
+            *s = if *s < 0.0 { 0.0 } else { *s };
+        }
+    }
+
+    /// `s ← 0` wherever `h` is not positive. P as for [`Arithmetic::madd_row`].
+    #[inline(always)]
+    fn zero_unless_positive<const P: usize>(h: &[f32; P], s: &mut [f32; P]) {
+        for c in 0..P {
+            s[c] = if h[c] > 0.0 { s[c] } else { 0.0 };
+        }
+    }
 }
 
 /// Every processor: multiply, round, add, round.
@@ -75,16 +91,13 @@ mod x86 {
     use super::{Arithmetic, Avx2, Avx512};
     use std::arch::x86_64::*;
 
-    /// `s ← a·x + s` on vectors of so many lanes; `$a` makes the vector of `a` that begins at entry `$c`.
+    /// Runs `$body` for every `$c` at which a vector of so many lanes begins in an array of P numbers.
     macro_rules! by_vectors {
-        ($lanes:literal, $load:ident, $madd:ident, $store:ident, $c:ident, $a:expr, $x:ident, $s:ident) => {
+        ($lanes:literal, $c:ident, $body:expr) => {
             for $c in (0..P).step_by($lanes) {
                 // SAFETY: P is a multiple of the lanes, so the vectors lie in the arrays; the processor has the
                 // instructions wherever this type is used.
-                unsafe {
-                    let (x, s) = ($x.as_ptr().add($c), $s.as_mut_ptr().add($c));
-                    $store(s, $madd($a, $load(x), $load(s)));
-                }
+                unsafe { $body }
             }
         };
     }
@@ -100,10 +113,17 @@ mod x86 {
 
         #[inline(always)]
         fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
+            let (x_at, s_at) = (x.as_ptr(), s.as_mut_ptr());
             if P.is_multiple_of(8) {
-                by_vectors!(8, _mm256_loadu_ps, _mm256_fmadd_ps, _mm256_storeu_ps, c, _mm256_set1_ps(a), x, s);
+                by_vectors!(8, c, {
+                    let (x, s) = (_mm256_loadu_ps(x_at.add(c)), _mm256_loadu_ps(s_at.add(c)));
+                    _mm256_storeu_ps(s_at.add(c), _mm256_fmadd_ps(_mm256_set1_ps(a), x, s))
+                });
             } else if P == 4 {
-                by_vectors!(4, _mm_loadu_ps, _mm_fmadd_ps, _mm_storeu_ps, c, _mm_set1_ps(a), x, s);
+                by_vectors!(4, c, {
+                    let (x, s) = (_mm_loadu_ps(x_at.add(c)), _mm_loadu_ps(s_at.add(c)));
+                    _mm_storeu_ps(s_at.add(c), _mm_fmadd_ps(_mm_set1_ps(a), x, s))
+                });
             } else {
                 for c in 0..P {
                     s[c] = Self::madd(a, x[c], s[c]);
@@ -113,16 +133,53 @@ mod x86 {
 
         #[inline(always)]
         fn madd_each<const P: usize>(x: &[f32; P], y: &[f32; P], s: &mut [f32; P]) {
-            by_vectors!(
-                8,
-                _mm256_loadu_ps,
-                _mm256_fmadd_ps,
-                _mm256_storeu_ps,
-                c,
-                _mm256_loadu_ps(y.as_ptr().add(c)),
-                x,
-                s
-            );
+            let (x_at, y_at, s_at) = (x.as_ptr(), y.as_ptr(), s.as_mut_ptr());
+            by_vectors!(8, c, {
+                let (x, y) = (_mm256_loadu_ps(x_at.add(c)), _mm256_loadu_ps(y_at.add(c)));
+                _mm256_storeu_ps(s_at.add(c), _mm256_fmadd_ps(x, y, _mm256_loadu_ps(s_at.add(c))))
+            });
+        }
+
+        // Of a NaN and another number the maximum is the second one, here the NaN.
+        #[inline(always)]
+        fn rectify<const P: usize>(s: &mut [f32; P]) {
+            let s_at = s.as_mut_ptr();
+            if P.is_multiple_of(8) {
+                by_vectors!(8, c, {
+                    let s = _mm256_loadu_ps(s_at.add(c));
+                    _mm256_storeu_ps(s_at.add(c), _mm256_max_ps(_mm256_setzero_ps(), s))
+                });
+            } else if P == 4 {
+                by_vectors!(4, c, {
+                    let s = _mm_loadu_ps(s_at.add(c));
+                    _mm_storeu_ps(s_at.add(c), _mm_max_ps(_mm_setzero_ps(), s))
+                });
+            } else {
+                for s in s {
+                    *s = if *s < 0.0 { 0.0 } else { *s };
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn zero_unless_positive<const P: usize>(h: &[f32; P], s: &mut [f32; P]) {
+            let (h_at, s_at) = (h.as_ptr(), s.as_mut_ptr());
+            if P.is_multiple_of(8) {
+                by_vectors!(8, c, {
+                    let (h, s) = (_mm256_loadu_ps(h_at.add(c)), _mm256_loadu_ps(s_at.add(c)));
+                    let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(h, _mm256_setzero_ps());
+                    _mm256_storeu_ps(s_at.add(c), _mm256_and_ps(positive, s))
+                });
+            } else if P == 4 {
+                by_vectors!(4, c, {
+                    let (h, s) = (_mm_loadu_ps(h_at.add(c)), _mm_loadu_ps(s_at.add(c)));
+                    _mm_storeu_ps(s_at.add(c), _mm_and_ps(_mm_cmpgt_ps(h, _mm_setzero_ps()), s))
+                });
+            } else {
+                for c in 0..P {
+                    s[c] = if h[c] > 0.0 { s[c] } else { 0.0 };
+                }
+            }
         }
     }
 
@@ -137,25 +194,48 @@ mod x86 {
 
         #[inline(always)]
         fn madd_row<const P: usize>(a: f32, x: &[f32; P], s: &mut [f32; P]) {
-            if P.is_multiple_of(16) {
-                by_vectors!(16, _mm512_loadu_ps, _mm512_fmadd_ps, _mm512_storeu_ps, c, _mm512_set1_ps(a), x, s);
-            } else {
-                Avx2::madd_row(a, x, s);
+            if !P.is_multiple_of(16) {
+                return Avx2::madd_row(a, x, s);
             }
+            let (x_at, s_at) = (x.as_ptr(), s.as_mut_ptr());
+            by_vectors!(16, c, {
+                let (x, s) = (_mm512_loadu_ps(x_at.add(c)), _mm512_loadu_ps(s_at.add(c)));
+                _mm512_storeu_ps(s_at.add(c), _mm512_fmadd_ps(_mm512_set1_ps(a), x, s))
+            });
         }
 
         #[inline(always)]
         fn madd_each<const P: usize>(x: &[f32; P], y: &[f32; P], s: &mut [f32; P]) {
-            by_vectors!(
-                16,
-                _mm512_loadu_ps,
-                _mm512_fmadd_ps,
-                _mm512_storeu_ps,
-                c,
-                _mm512_loadu_ps(y.as_ptr().add(c)),
-                x,
-                s
-            );
+            let (x_at, y_at, s_at) = (x.as_ptr(), y.as_ptr(), s.as_mut_ptr());
+            by_vectors!(16, c, {
+                let (x, y) = (_mm512_loadu_ps(x_at.add(c)), _mm512_loadu_ps(y_at.add(c)));
+                _mm512_storeu_ps(s_at.add(c), _mm512_fmadd_ps(x, y, _mm512_loadu_ps(s_at.add(c))))
+            });
+        }
+
+        #[inline(always)]
+        fn rectify<const P: usize>(s: &mut [f32; P]) {
+            if !P.is_multiple_of(16) {
+                return Avx2::rectify(s);
+            }
+            let s_at = s.as_mut_ptr();
+            by_vectors!(16, c, {
+                let s = _mm512_loadu_ps(s_at.add(c));
+                _mm512_storeu_ps(s_at.add(c), _mm512_max_ps(_mm512_setzero_ps(), s))
+            });
+        }
+
+        #[inline(always)]
+        fn zero_unless_positive<const P: usize>(h: &[f32; P], s: &mut [f32; P]) {
+            if !P.is_multiple_of(16) {
+                return Avx2::zero_unless_positive(h, s);
+            }
+            let (h_at, s_at) = (h.as_ptr(), s.as_mut_ptr());
+            by_vectors!(16, c, {
+                let (h, s) = (_mm512_loadu_ps(h_at.add(c)), _mm512_loadu_ps(s_at.add(c)));
+                let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(h, _mm512_setzero_ps());
+                _mm512_storeu_ps(s_at.add(c), _mm512_maskz_mov_ps(positive, s))
+            });
         }
     }
 }

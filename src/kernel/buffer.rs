@@ -3,7 +3,8 @@
 //! A row of 16 floats is one line. Where the allocator puts a vector, most such rows would lie in two, and every load and
 //! store of a kernel would cost twice.
 
-use crate::error::{Result, check_memory};
+use super::pages::try_zeros;
+use crate::error::Result;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of a line.
@@ -54,12 +55,9 @@ impl Buffer {
     }
 
     fn allocate(&mut self, len: usize) -> Result<()> {
-        check_memory()?;
         // The old one goes first, so that there are never two.
         (self.raw, self.start, self.len) = (Vec::new(), 0, 0);
-        let len = len.saturating_add(LINE / 4);
-        self.raw.try_reserve_exact(len)?;
-        self.raw.resize(len, 0.0);
+        self.raw = try_zeros(len.saturating_add(LINE / 4))?;
         self.start = self.raw.as_ptr().align_offset(LINE).min(LINE / 4);
         Ok(())
     }

@@ -11,7 +11,8 @@ macro_rules! kernels {
     ($with:ident, $($rest:tt)*) => {
         $with! { $($rest)* =>
             sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
-            sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
+            sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32], stride: usize);
+            total(m: &mut [f32], width: usize, sums: &[f32], stride: usize);
             dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
             dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
@@ -82,7 +83,7 @@ impl Table {
     pub fn transposed_times(&self, rows: Rows<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
         assert_eq!(g.len() % width, 0);
         match rows {
-            Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, m),
+            Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, m, width),
             Rows::Dense { data, width: depth } => {
                 assert_eq!(m.len(), depth * width);
                 (self.dense_transposed_times)(data, depth, 0, pick, g, width, m);
@@ -90,7 +91,26 @@ impl Table {
         }
     }
 
-    /// The same for dense rows, `data` with `depth` columns, and only as many rows of `M` from `from` on as `m` has.
+    /// [`Table::transposed_times`] for sparse rows, and `M` whose rows begin `stride` numbers after each other; what is between them stays.
+    pub fn sparse_transposed_times(
+        &self,
+        a: Sparse<'_>,
+        pick: Pick<'_>,
+        g: &[f32],
+        width: usize,
+        (m, stride): (&mut [f32], usize),
+    ) {
+        assert!(g.len().is_multiple_of(width) && stride >= width);
+        (self.sparse_transposed_times)(a, pick, g, width, m, stride);
+    }
+
+    /// `M ← Σ` of the sums that `sums` holds one behind the other, each of M's height, in rows of `stride` numbers.
+    pub fn total(&self, (m, width): (&mut [f32], usize), (sums, stride): (&[f32], usize)) {
+        assert!(sums.len() >= m.len() / width * stride);
+        (self.total)(m, width, sums, stride);
+    }
+
+    /// [`Table::transposed_times`] for dense rows, `data` with `depth` columns, and only as many rows of `M` from `from` on as `m` has.
     pub fn dense_transposed_times(
         &self,
         (data, depth): (&[f32], usize),

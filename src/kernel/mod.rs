@@ -10,6 +10,7 @@ mod array;
 mod buffer;
 mod generic;
 mod isa;
+mod pages;
 pub mod parts;
 mod pool;
 mod threads;
@@ -18,6 +19,7 @@ pub use array::{Array, Number, bytes_of};
 pub use buffer::Buffer;
 pub use generic::{Adam, Finish, prefetch};
 pub use isa::{Table, available, table};
+pub use pages::try_zeros;
 pub use threads::Threads;
 
 /// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range.

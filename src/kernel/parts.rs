@@ -1,6 +1,6 @@
 //! How a sum over sparse rows is cut into parts: by its shape alone, so that no number of threads changes a bit.
 
-use super::Buffer;
+use super::{Buffer, table};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -44,17 +44,6 @@ pub fn sum(
         partial.fill(0.0);
         add(range(i, parts, count), partial)?;
     }
-    total(m, scratch);
+    table().total((m, 1), (scratch, 1));
     Ok(())
-}
-
-/// Adds up the partial sums in their order.
-pub fn total(m: &mut [f32], partial_sums: &[f32]) {
-    let mut partial_sums = partial_sums.chunks_exact(m.len());
-    if let Some(first) = partial_sums.next() {
-        m.copy_from_slice(first);
-    }
-    for partial in partial_sums {
-        m.iter_mut().zip(partial).for_each(|(m, s)| *m += s);
-    }
 }

@@ -1,6 +1,7 @@
 //! The two ways a product is shared among threads without changing a bit of it.
 #![allow(unsafe_code)]
 
+use super::generic::stride_of;
 use super::pool::Pool;
 use super::{Buffer, Finish, Pick, Rows, parts, table};
 use crate::error::Result;
@@ -115,26 +116,28 @@ impl Threads {
                     table().dense_transposed_times((data, depth), i * columns, pick, g, width, m);
                 });
             }
-            Rows::Sparse(_) => {
+            Rows::Sparse(a) => {
+                let height = m.len() / width;
+                let number = parts::number(count, row_entries, height, width);
+                // Apart from each other rows are written faster, and then have to be put together.
+                let stride = if count * row_entries >= 2 * height { stride_of(width) } else { width };
                 let add = |range: Range<usize>, sum: &mut [f32]| {
-                    let g = &g[range.start * width..range.end * width];
-                    table().transposed_times(rows, pick.skip(range.start), g, width, sum);
-                };
-                let number = parts::number(count, row_entries, m.len() / width, width);
-                let Some(pool) = self.pool.as_ref().filter(|_| number > 1) else {
-                    return parts::sum(count, number, m, scratch, |range, sum| {
-                        add(range, sum);
-                        Ok(())
-                    });
-                };
-                scratch.try_resize(number * m.len())?;
-                let sums = Pieces::new(scratch, m.len());
-                pool.run(number, &|i| {
-                    let sum = sums.get(i);
                     sum.fill(0.0);
-                    add(parts::range(i, number, count), sum);
-                });
-                parts::total(m, scratch);
+                    let g = &g[range.start * width..range.end * width];
+                    table().sparse_transposed_times(a, pick.skip(range.start), g, width, (sum, stride));
+                };
+                if number == 1 && stride == width {
+                    add(0..count, m);
+                    return Ok(());
+                }
+                scratch.try_resize(number * height * stride)?;
+                let sums = Pieces::new(scratch, height * stride);
+                let add_part = |i: usize| add(parts::range(i, number, count), sums.get(i));
+                match self.pool.as_ref().filter(|_| number > 1) {
+                    Some(pool) => pool.run(number, &add_part),
+                    None => (0..number).for_each(add_part),
+                }
+                table().total((m, width), (scratch, stride));
             }
         }
         Ok(())

@@ -67,13 +67,16 @@ impl Input {
         if let Some(product) = &self.kept {
             return threads.transposed_times((product.rows(), outlook.mean_columns()), pick, (g, width), m, scratch);
         }
-        // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding.
+        // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding, in the
+        // order in which the kernel takes dense rows.
         let parts = match outlook.dense() {
             true => 1,
             false => parts::number(count, outlook.mean_columns(), m.len() / width, width),
         };
         parts::sum(count, parts, m, scratch, |range, sum| {
-            for start in range.clone().step_by(CHUNK) {
+            let chunks = range.len().div_ceil(CHUNK);
+            for i in 0..chunks {
+                let start = range.start + CHUNK * if outlook.dense() { chunks - 1 - i } else { i };
                 let end = (start + CHUNK).min(range.end);
                 let rows = self.chunk(graph, threads, pick.skip(start), end - start)?;
                 let g = &g[start * width..end * width];

@@ -209,9 +209,12 @@ impl<T: Real> State<T> {
         let k = self.k + 1;
         let step = settings.step_at(k);
         let keep = 1.0 - step * settings.decay;
-        // Found out beforehand, so that the update can be made in place. The bound is good for all but enormous numbers.
-        let way = if settings.rule == Rule::Sgd { largest } else { ADAM_BOUND };
-        let mut stays_finite = keep.abs() * T::largest(w) + step * way <= T::MAX;
+        // Found out beforehand, so that the update can be made in place. Half the distance to what would follow the largest
+        // number does not lead beyond it from anywhere; for longer ways the largest parameter counts, and that bound is good for
+        // all but enormous numbers.
+        let way = step * if settings.rule == Rule::Sgd { largest } else { ADAM_BOUND };
+        let mut stays_finite =
+            keep.abs() <= 1.0 && way < T::MAX * T::STEP / 4.0 || keep.abs() * T::largest(w) + way <= T::MAX;
         match settings.rule {
             Rule::Sgd if !stays_finite => {
                 let finite = |x: f64| x.abs() <= T::MAX;

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Rows this short come in by themselves: one follows the other closely enough.
 const FEW_COLUMNS: usize = 64;
 
-/// Asks for dense rows before they are needed, as [`prefetch_row`] does for a sparse one.
+/// Asks for dense rows before they are needed, as [`super::Forerunner`] does for sparse ones.
 #[inline(always)]
 pub fn prefetch_dense(b: &[f32], depth: usize, columns: Range<usize>, pick: Pick<'_>, rows: Range<usize>) {
     #[cfg(target_arch = "x86_64")]
@@ -112,15 +112,15 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
             }
         }
         for r in 0..R {
-            write_sums::<C, P>(out, (i + r) * width + j, &sums[r], finish);
+            write_sums::<A, C, P>(out, (i + r) * width + j, &mut sums[r], finish);
         }
         i += R;
     }
     i
 }
 
-/// `M[k, :] += B[pick[i], from + k]·G[i, :]` for all rows `k` of `M`, `i` ascending: `M += Bᵀ·G`, or as many rows of it as
-/// `M` has. `B` has `depth` columns.
+/// `M[k, :] += B[pick[i], from + k]·G[i, :]` for all rows `k` of `M`: `M += Bᵀ·G`, or as many rows of it as `M` has. `B` has
+/// `depth` columns. The rows of `B` are taken in groups, the last group first: [`dense_times`] has just read it.
 ///
 /// Cost: as for [`dense_times`].
 #[inline(always)]
@@ -145,7 +145,8 @@ pub fn dense_transposed_times<A: Arithmetic>(
     by_chunks!(width, A::COLUMNS, dense_transposed_times_chunk::<A>, b, depth, from, pick, g, width, m)
 }
 
-/// Rows of B that stay in the second-level cache while all columns are worked.
+/// Rows of B that stay in the second-level cache while all columns are worked. Whoever computes B in pieces cuts it at
+/// multiples of this, and takes the last piece first, to have the bits of the whole.
 pub const GROUP: usize = 64;
 
 /// Where column `from` of these rows of B is; each row is checked to lie in `b`.
@@ -183,7 +184,7 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
     let mut starts = [0usize; GROUP];
     let mut padded = [[0f32; P]; GROUP];
-    for start in (0..count).step_by(GROUP) {
+    for start in (0..count).step_by(GROUP).rev() {
         let end = (start + GROUP).min(count);
         let starts = starts_of(b, depth, from, pick, start..end, &mut starts);
         let group = if C == P && width == C {

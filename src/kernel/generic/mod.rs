@@ -8,6 +8,7 @@
 #![allow(clippy::too_many_arguments)]
 #![allow(unsafe_code)]
 
+use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
 /// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, but not more than `$most`, and
@@ -48,7 +49,7 @@ mod update;
 
 pub use dense::{dense_times, dense_transposed_times};
 pub use softmax::{cross_entropy, softmax};
-pub use sparse::{sparse_times, sparse_transposed_times};
+pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, descend, largest, rectified_gradient};
 
 #[inline(always)]
@@ -136,21 +137,43 @@ pub fn prefetch<T>(values: &[T], at: usize) {
 /// How many rows ahead of the one at work are asked for.
 const AHEAD: usize = 8;
 
-/// Asks for what a sparse row holds before it is needed, where rows are picked here and there, which no prefetcher foresees.
-#[inline(always)]
-fn prefetch_row(a: Sparse<'_>, pick: Pick<'_>, i: usize, count: usize) {
-    /// Of a matrix of this many entries, which stays in the second-level cache, the beginning of a row will do.
-    const NEAR: usize = 1 << 16;
-    /// Entries of a row asked for; behind them the processor sees a stream.
-    const MOST: usize = 1024;
-    if let Pick::List(list) = pick
-        && i < count
-    {
-        let (indices, values) = a.row(list[i] as usize);
-        let most = if a.indices.len() > NEAR { indices.len().min(MOST) } else { 1 };
-        for at in (0..most).step_by(16) {
-            prefetch(indices, at);
-            prefetch(values, at);
+/// Asks for sparse rows before they are needed, where they are picked here and there, which no prefetcher foresees.
+#[derive(Clone, Copy)]
+struct Forerunner<'a> {
+    a: Sparse<'a>,
+    pick: Pick<'a>,
+    count: usize,
+    /// Lines of a row asked for; behind them the processor sees a stream. As many for each: a loop that ends elsewhere each
+    /// time costs more than it spares.
+    lines: usize,
+}
+
+impl<'a> Forerunner<'a> {
+    /// For so many rows; asks for the first ones.
+    #[inline(always)]
+    fn start(a: Sparse<'a>, pick: Pick<'a>, count: usize) -> Self {
+        const MOST_LINES: usize = 4;
+        let forerunner = Forerunner { a, pick, count, lines: (1 + a.mean_entries() / 16).min(MOST_LINES) };
+        (0..AHEAD).for_each(|i| forerunner.ask(i));
+        forerunner
+    }
+
+    /// Row `i` is at work.
+    #[inline(always)]
+    fn pass(&self, i: usize) {
+        self.ask(i + AHEAD);
+    }
+
+    #[inline(always)]
+    fn ask(&self, i: usize) {
+        if let Pick::List(list) = self.pick
+            && i < self.count
+        {
+            let start = self.a.indptr[list[i] as usize] as usize;
+            for line in 0..self.lines {
+                prefetch(self.a.indices, start + 16 * line);
+                prefetch(self.a.values, start + 16 * line);
+            }
         }
     }
 }
@@ -178,23 +201,17 @@ impl Finish<'_> {
 
 /// The first C of P sums, finished, become the numbers of the product from `at` on.
 #[inline(always)]
-fn write_sums<const C: usize, const P: usize>(out: &mut [f32], at: usize, sums: &[f32; P], finish: Finish<'_>) {
-    let out = chunk_mut::<C>(out, at);
-    // Nothing that the compiler could keep in a register throughout the product's loop: every one is needed there.
-    let zero = || std::hint::black_box(0f32);
+fn write_sums<A: Arithmetic, const C: usize, const P: usize>(
+    out: &mut [f32],
+    at: usize,
+    sums: &mut [f32; P],
+    finish: Finish<'_>,
+) {
     match finish {
-        Finish::Plain => out.copy_from_slice(&sums[..C]),
-        Finish::Rectify => {
-            let zero = zero();
-            for c in 0..C {
-                out[c] = if sums[c] < zero { zero } else { sums[c] };
-            }
-        }
-        Finish::Where(h) => {
-            let (h, zero) = (chunk::<C>(h, at), zero());
-            for c in 0..C {
-                out[c] = if h[c] > zero { sums[c] } else { zero };
-            }
-        }
+        Finish::Plain => {}
+        Finish::Rectify => A::rectify(sums),
+        Finish::Where(h) if C == P => A::zero_unless_positive(chunk::<P>(h, at), sums),
+        Finish::Where(h) => A::zero_unless_positive(&zero_padded::<C, P>(h, at), sums),
     }
+    chunk_mut::<C>(out, at).copy_from_slice(&sums[..C]);
 }

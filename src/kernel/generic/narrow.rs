@@ -116,7 +116,7 @@ impl<const C: usize> Part<C> {
                 }
                 row[j] = sum[0] + if self.from > 0 { out[(i + r) * C + j] } else { 0.0 };
             }
-            write_sums::<C, C>(out, (i + r) * C, &row, finish);
+            write_sums::<A, C, C>(out, (i + r) * C, &mut row, finish);
         }
     }
 }
@@ -138,8 +138,14 @@ pub fn transposed_times<A: Arithmetic, const C: usize, const V: usize>(
     let mut starts = [0usize; GROUP];
     for first in (0..done).step_by(PART) {
         let end = (first + PART).min(done);
+        // They go on from what M has, so that B may come in pieces.
         let mut sums = [[0f32; PART]; C];
-        for start in (0..count).step_by(GROUP) {
+        for k in first..end {
+            for j in 0..C {
+                sums[j][k - first] = m[k * C + j];
+            }
+        }
+        for start in (0..count).step_by(GROUP).rev() {
             let past = (start + GROUP).min(count);
             let starts = starts_of(b, depth, from, pick, start..past, &mut starts);
             let group = &g[start * C..past * C];
@@ -150,14 +156,14 @@ pub fn transposed_times<A: Arithmetic, const C: usize, const V: usize>(
                     1 => add_columns::<A, C, 1>(b, starts, group, k, first, &mut sums),
                     _ => add_columns::<A, C, V>(b, starts, group, k, first, &mut sums),
                 }
-                let ahead = |k: usize| (past + GROUP * (k - first) / (end - first)).min(count);
+                let ahead = |k: usize| start.saturating_sub(GROUP * (end - k) / (end - first));
                 prefetch_dense(b, depth, from + first..from + end, pick, ahead(k)..ahead(k + steps * STEP));
                 k += steps * STEP;
             }
         }
         for k in first..end {
             for j in 0..C {
-                m[k * C + j] += sums[j][k - first];
+                m[k * C + j] = sums[j][k - first];
             }
         }
     }

@@ -133,17 +133,24 @@ fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
                 others[i] += if y[i] == j as i32 { 0.0 } else { e[j][i] };
             }
         }
+        // Chosen by bits, and into another place: otherwise the compiler writes under a mask, which AMD's processors do in
+        // microcode.
+        let mut scale = [0f32; BESIDE];
         for i in 0..BESIDE {
-            let scale = share / (one[i] + rest[i]);
-            for j in 0..C {
-                e[j][i] = scale * if y[i] == j as i32 { -others[i] } else { e[j][i] };
+            scale[i] = share / (one[i] + rest[i]);
+        }
+        let mut d = [[0f32; BESIDE]; C];
+        for j in 0..C {
+            for i in 0..BESIDE {
+                let label = u32::from(y[i] == j as i32).wrapping_neg();
+                d[j][i] = scale[i] * f32::from_bits(e[j][i].to_bits() & !label | (-others[i]).to_bits() & label);
             }
         }
         for i in 0..count {
             linear += f64::from(max[i]) - f64::from(logit[i]) + f64::from(one[i] - 1.0);
             sum.add(f64::from(rest[i]), i);
             for j in 0..C {
-                rows[i * C + j] = e[j][i];
+                rows[i * C + j] = d[j][i];
             }
         }
     }

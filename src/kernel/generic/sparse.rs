@@ -2,7 +2,7 @@
 
 use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
-use super::{AHEAD, Finish, Reach, prefetch, prefetch_row, write_sums, zero_padded};
+use super::{Finish, Forerunner, Reach, chunk_mut, prefetch, write_sums, zero_padded};
 use std::hint::select_unpredictable;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
@@ -40,11 +40,12 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     j: usize,
 ) {
     let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
-    (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
+    let forerunner = Forerunner::start(a, pick, count);
     for i in 0..count {
-        prefetch_row(a, pick, i + AHEAD, count);
+        forerunner.pass(i);
         let (indices, values) = a.row(pick.at(i));
-        write_sums::<C, P>(out, i * width + j, &sparse_row_times::<A, C, P>(indices, values, m, reach), finish);
+        let mut sums = sparse_row_times::<A, C, P>(indices, values, m, reach);
+        write_sums::<A, C, P>(out, i * width + j, &mut sums, finish);
     }
 }
 
@@ -83,7 +84,7 @@ fn sparse_row_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     j: usize,
 ) {
     let reach = Reach::<C, P>::new(m.len(), width, j);
-    write_sums::<C, P>(out, at + j, &sparse_row_times::<A, C, P>(indices, values, m, reach), finish);
+    write_sums::<A, C, P>(out, at + j, &mut sparse_row_times::<A, C, P>(indices, values, m, reach), finish);
 }
 
 /// Goes through the entries of the rows ahead of the one at work, and asks for the rows of M they name.
@@ -167,12 +168,20 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
     sums[0]
 }
 
-/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row.
+/// `M[indices[e], :] += values[e]·G[i, :]` for row `pick[i]` of `a`: the product with the transpose, row by row. A row of
+/// `M` has `width` columns, and the next one begins `stride` numbers after it.
 ///
 /// Cost: as for [`sparse_times`], with each row of `M` written as well as read.
 #[inline(always)]
-pub fn sparse_transposed_times<A: Arithmetic>(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]) {
-    by_chunks!(width, 64, sparse_transposed_times_chunk::<A>, a, pick, g, width, m)
+pub fn sparse_transposed_times<A: Arithmetic>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    g: &[f32],
+    width: usize,
+    m: &mut [f32],
+    stride: usize,
+) {
+    by_chunks!(width, 64, sparse_transposed_times_chunk::<A>, a, pick, g, width, m, stride)
 }
 
 #[inline(always)]
@@ -182,12 +191,14 @@ fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     g: &[f32],
     width: usize,
     m: &mut [f32],
+    stride: usize,
     j: usize,
 ) {
-    // A width known to the compiler makes the address of a row a shift.
-    match width == C {
-        true => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, 0),
-        false => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, m, j),
+    // A stride known to the compiler makes the address of a row a shift.
+    match (width, stride) {
+        (w, s) if w == C && s == P => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, P, 0),
+        (w, s) if w == C && s == C => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, C, 0),
+        _ => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, m, stride, j),
     }
 }
 
@@ -198,13 +209,14 @@ fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize
     g: &[f32],
     width: usize,
     m: &mut [f32],
+    stride: usize,
     j: usize,
 ) {
-    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
+    let (reach, count) = (Reach::<C, P>::new(m.len(), stride, j), g.len() / width);
     let mut last = [0f32; P];
-    (0..AHEAD).for_each(|i| prefetch_row(a, pick, i, count));
+    let forerunner = Forerunner::start(a, pick, count);
     for i in 0..count {
-        prefetch_row(a, pick, i + AHEAD, count);
+        forerunner.pass(i);
         let (indices, values) = a.row(pick.at(i));
         let row = zero_padded::<C, P>(g, i * width + j);
         for (&k, &v) in indices.iter().zip(values) {
@@ -212,6 +224,61 @@ fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize
             let mut x = *reach.load(m, k, &mut last);
             A::madd_row(v, &row, &mut x);
             reach.store(m, k, &x);
+        }
+    }
+}
+
+/// How far apart the rows of a sum are to be for [`sparse_transposed_times`] to write them fast: whole vectors that do not
+/// overlap. Where they do, reading a row waits until its neighbour, just written, has left for the cache.
+pub fn stride_of(width: usize) -> usize {
+    if width < 16 { width.next_power_of_two() } else { width }
+}
+
+/// `M ← Σ` of as many sums as `sums` holds, in their order; a row of `M` has `width` numbers, one of a sum takes `stride`:
+/// [`stride_of`] or the same.
+#[inline(always)]
+pub fn total<A: Arithmetic>(m: &mut [f32], width: usize, sums: &[f32], stride: usize) {
+    match (width, stride) {
+        (3, 4) => total_of_padded::<3, 4>(m, sums),
+        (5, 8) => total_of_padded::<5, 8>(m, sums),
+        (6, 8) => total_of_padded::<6, 8>(m, sums),
+        (7, 8) => total_of_padded::<7, 8>(m, sums),
+        (9, 16) => total_of_padded::<9, 16>(m, sums),
+        (10, 16) => total_of_padded::<10, 16>(m, sums),
+        (11, 16) => total_of_padded::<11, 16>(m, sums),
+        (12, 16) => total_of_padded::<12, 16>(m, sums),
+        (13, 16) => total_of_padded::<13, 16>(m, sums),
+        (14, 16) => total_of_padded::<14, 16>(m, sums),
+        (15, 16) => total_of_padded::<15, 16>(m, sums),
+        _ => {
+            assert_eq!(width, stride, "rows of {width} that take {stride}");
+            let mut sums = sums.chunks_exact(m.len());
+            if let Some(first) = sums.next() {
+                m.copy_from_slice(first);
+            }
+            for sum in sums {
+                m.iter_mut().zip(sum).for_each(|(m, s)| *m += s);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn total_of_padded<const C: usize, const P: usize>(m: &mut [f32], sums: &[f32]) {
+    let height = m.len() / C;
+    let (rows, _) = sums.as_chunks::<P>();
+    for k in 0..height {
+        let mut row = rows[k];
+        for part in 1..rows.len() / height {
+            for c in 0..P {
+                row[c] += rows[part * height + k][c];
+            }
+        }
+        // Written whole where that is still within M: what it spoils is the beginning of the next row, which comes next.
+        let at = k * C;
+        match m.len() - at >= P {
+            true => *chunk_mut::<P>(m, at) = row,
+            false => chunk_mut::<C>(m, at).copy_from_slice(&row[..C]),
         }
     }
 }
