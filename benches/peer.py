@@ -29,7 +29,7 @@ parser.add_argument("--lr", type=float, default=0.1)
 parser.add_argument("--raw-features", action="store_true")
 parser.add_argument("--seconds", type=float, default=0.5, help="time to measure for")
 parser.add_argument("--least", type=int, default=5, help="epochs to measure at least")
-parser.add_argument("--most", type=int, default=500, help="epochs to measure at most")
+parser.add_argument("--most", type=int, default=5000, help="epochs to measure at most")
 args = parser.parse_args()
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = str(args.threads)

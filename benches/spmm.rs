@@ -7,7 +7,7 @@
 //! Without arguments it multiplies a small random matrix, to show that it works.
 
 use npyz::{Deserialize, NpyFile};
-use plimsoll::kernel::{Finish, Pick, Rows, Sparse, Threads, table};
+use plimsoll::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -32,10 +32,12 @@ fn main() {
     println!("{{\"isa\": \"{}\", \"threads\": {}, \"widths\": {{{results}}}}}", table().name, threads.count());
 }
 
-/// Median seconds, and the sum of every 997th number of the product.
+/// Median seconds, and the sum of every 997th number of the product; in buffers such as inference has.
 fn measure(rows: Rows<'_>, n: usize, width: usize, threads: &Threads, repetitions: usize) -> (f64, f64) {
-    let x: Vec<f32> = (0..n * width).map(|at| entry(at / width, at % width)).collect();
-    let mut out = vec![0f32; n * width];
+    let (mut x, mut out) = (Buffer::default(), Buffer::default());
+    x.try_resize(n * width).expect("memory");
+    x.iter_mut().enumerate().for_each(|(at, x)| *x = entry(at / width, at % width));
+    out.try_resize(n * width).expect("memory");
     let mut seconds: Vec<f64> = (0..repetitions + 1)
         .map(|_| {
             let start = Instant::now();

@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     CHECK(plim_history_copy(history, PLIM_HISTORY_SECONDS, warm_up, 2));
     plim_history_free(history);
 
-    const size_t most = whole("most", 500);
+    const size_t most = whole("most", 5000);
     size_t epochs = (size_t)(real("seconds", 0.5) / (warm_up[1] > 1e-9 ? warm_up[1] : 1e-9));
     epochs = epochs > most ? most : epochs;
     epochs = epochs < least ? least : epochs;

@@ -193,7 +193,7 @@ def write(options, cells, medians, engines, flops, peak, rounds, isa):
 
 Milliseconds per epoch, training steps alone: SGD with c/√k, hidden width 16, batches of 256; 'full' is one step over
 all training nodes. Numbers of draws are at the input of one layer, at the hidden layer of two; but for PyG's unbiased
-and full cells ÂX is computed once. Rivals use one thread. Median over {rounds} round{'s' if rounds > 1 else ''} of the median of a process's
+and full cells ÂX is computed once. Rivals use one thread. A process is held on as many cores as it has threads. Median over {rounds} round{'s' if rounds > 1 else ''} of the median of a process's
 epochs. Our instruction set: {isa or 'not run'}. PyG's NeighborLoader runs on torch-sparse, since PyPI has no pyg-lib.
 
 ![Milliseconds per epoch, by engine, on a logarithmic scale](cells.svg)

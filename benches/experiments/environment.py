@@ -32,6 +32,13 @@ def run(command, **options):
     return subprocess.run(list(map(str, command)), check=True, **options)
 
 
+def hold_on_cores(threads):
+    """As many cores as threads, for whoever is measured: a system that moves a process to another core takes its caches
+    away."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
 def answer(command, threads=1, environment=None, quiet=True):
     """Runs a program that prints one JSON line, and gives it; None, loudly, where it fails."""
     env = dict(os.environ, NUMBA_CACHE_DIR=str(WORK / "numba"), PYTHONDONTWRITEBYTECODE="1", **(environment or {}))
@@ -40,7 +47,8 @@ def answer(command, threads=1, environment=None, quiet=True):
     command = list(map(str, command))
     # What the process before has left to the system (its memory, its files) is done with first.
     time.sleep(0.3)
-    result = subprocess.run(command, env=env, capture_output=True, text=True)
+    result = subprocess.run(command, env=env, capture_output=True, text=True,
+                            preexec_fn=lambda: hold_on_cores(threads))
     lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
     if result.returncode or not lines:
         loudly(f"FAILED with {result.returncode}: {' '.join(command)}\n{result.stderr[-2000:]}")

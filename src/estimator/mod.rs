@@ -4,11 +4,12 @@ mod problem;
 
 pub use problem::{Evaluation, Key, Problem};
 
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack};
 use crate::graph::{Graph, Split};
 use crate::kernel::table;
 use crate::model::{Model, Workspace};
-use crate::sample::{Distribution, Layer, checksum};
+use crate::sample::{Cut, Distribution, Layer, checksum};
+use std::sync::{Mutex, PoisonError};
 
 /// The mean over draws is the true gradient.
 pub const UNBIASED: u32 = 1;
@@ -26,6 +27,16 @@ pub struct Estimator {
     workspace: Box<Workspace>,
     /// The state of a problem and the number of layers that the workspace's chain is for, if it can be used again.
     cut_for: Option<(u64, usize)>,
+    ahead: Ahead,
+}
+
+/// What another thread has cut for the next of several estimates.
+#[derive(Default)]
+struct Ahead {
+    cut: Cut,
+    /// The step and the items it is for, if any.
+    step: Option<u64>,
+    items: Vec<i32>,
 }
 
 /// What an estimator draws.
@@ -59,7 +70,7 @@ pub enum Kind {
 
 impl Estimator {
     fn new(kind: Kind) -> Self {
-        Estimator { kind, seed: 0, step: 0, workspace: Box::default(), cut_for: None }
+        Estimator { kind, seed: 0, step: 0, workspace: Box::default(), cut_for: None, ahead: Ahead::default() }
     }
 
     /// The exact gradient over all training nodes.
@@ -251,7 +262,7 @@ impl Estimator {
             Some([]) => return Err(Error::InvalidArgument("batch is empty".to_string())),
             Some(items) => {
                 problem.check_batch(items)?;
-                self.workspace.sampler.check_distinct(problem.num_items(), items, "batch")?;
+                self.workspace.cut.sampler.check_distinct(problem.num_items(), items, "batch")?;
                 items
             }
         };
@@ -271,12 +282,61 @@ impl Estimator {
         let cut_for = matches!(self.kind, Kind::Full).then(|| (problem.version(), model.num_layers()));
         if cut_for.is_none() || cut_for != self.cut_for {
             self.cut_for = None;
-            problem.cut(model, &self.kind, Key { seed: self.seed, step: self.step }, items, &mut self.workspace)?;
+            let key = Key { seed: self.seed, step: self.step };
+            problem.cut(model.num_layers(), &self.kind, key, items, &mut self.workspace.cut)?;
             self.cut_for = cut_for;
         }
         let loss = problem.loss_and_gradient(model, &mut self.workspace)?;
         self.step += 1;
         Ok((loss, self.workspace.gradient()))
+    }
+
+    /// [`Estimator::estimate`] where the next estimate is known to be for `next`: what it needs is cut meanwhile, if the model
+    /// has a thread for it. Until then nothing but the model's parameters may change; [`Estimator::end_sequence`] is for
+    /// when it does not come.
+    pub fn estimate_in_sequence(
+        &mut self,
+        model: &Model,
+        problem: &dyn Problem,
+        items: &[i32],
+        next: Option<&[i32]>,
+    ) -> Result<(f64, &[f32])> {
+        let threads = model.threads()?;
+        if self.is_full() || threads.count() == 1 {
+            return self.estimate(model, problem, items);
+        }
+        let Estimator { kind, seed, step, workspace, ahead, .. } = self;
+        let (num_layers, key) = (model.num_layers(), Key { seed: *seed, step: *step });
+        match ahead.step.take() == Some(key.step) && ahead.items == items {
+            true => workspace.exchange(&mut ahead.cut),
+            false => problem.cut(num_layers, kind, key, items, &mut workspace.cut)?,
+        }
+        let Some(next) = next else {
+            let loss = problem.loss_and_gradient(model, workspace)?;
+            *step += 1;
+            return Ok((loss, workspace.gradient()));
+        };
+        let next_key = Key { step: key.step + 1, ..key };
+        let next_cut = Mutex::new((&mut ahead.cut, Ok(())));
+        let cut = || {
+            let mut next_cut = next_cut.lock().unwrap_or_else(PoisonError::into_inner);
+            next_cut.1 = problem.cut(num_layers, kind, next_key, next, next_cut.0);
+        };
+        let loss = threads.beside(&cut, || problem.loss_and_gradient(model, workspace))?;
+        *step += 1;
+        // What has failed here is tried again, and told of, when it is needed.
+        if let (_, Ok(())) = next_cut.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            ahead.items.clear();
+            try_reserve_with_slack(&mut ahead.items, next.len())?;
+            ahead.items.extend_from_slice(next);
+            ahead.step = Some(next_key.step);
+        }
+        Ok((loss, workspace.gradient()))
+    }
+
+    /// Forgets what has been cut for an estimate that may not come.
+    pub fn end_sequence(&mut self) {
+        self.ahead.step = None;
     }
 }
 

@@ -6,7 +6,7 @@ use crate::graph::{Graph, Split};
 use crate::kernel::{Pick, table};
 use crate::log::Level;
 use crate::model::{Model, Workspace};
-use crate::sample::Draws;
+use crate::sample::{Cut, Draws};
 
 /// The items of a graph are nodes; those of a ranking are queries. Estimators, training and the probes know no more of
 /// either than this.
@@ -35,8 +35,8 @@ pub trait Problem: Sync {
     /// A sample size beyond which an estimator gains nothing.
     fn largest_size(&self, kind: &Kind) -> usize;
 
-    /// Draws what an estimate for `items` needs and cuts the chain for it.
-    fn cut(&self, model: &Model, kind: &Kind, key: Key, items: &[i32], workspace: &mut Workspace) -> Result<()>;
+    /// Draws what an estimate for `items` needs and cuts the chain of so many layers for it.
+    fn cut(&self, num_layers: usize, kind: &Kind, key: Key, items: &[i32], cut: &mut Cut) -> Result<()>;
 
     /// Loss and gradient of what has been cut.
     fn loss_and_gradient(&self, model: &Model, workspace: &mut Workspace) -> Result<f64>;
@@ -116,10 +116,10 @@ impl Problem for Graph {
         self.num_nodes()
     }
 
-    fn cut(&self, model: &Model, kind: &Kind, key: Key, items: &[i32], workspace: &mut Workspace) -> Result<()> {
-        let Workspace { chain, sampler, .. } = workspace;
+    fn cut(&self, num_layers: usize, kind: &Kind, key: Key, items: &[i32], cut: &mut Cut) -> Result<()> {
+        let Cut { chain, sampler, .. } = cut;
         let draws = Draws { distribution: kind.distribution(), seed: key.seed, step: key.step };
-        chain.cut(self, items, model.num_layers(), |l| kind.layer(l), &draws, sampler)
+        chain.cut(self, items, num_layers, |l| kind.layer(l), &draws, sampler)
     }
 
     /// Mean cross-entropy.

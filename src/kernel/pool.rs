@@ -35,13 +35,25 @@ struct Job {
     pieces: usize,
 }
 
+type Side = &'static (dyn Fn() + Sync);
+
+const NOTHING: usize = 0;
+const OFFERED: usize = 1;
+const TAKEN: usize = 2;
+const DONE: usize = 3;
+
 struct Shared {
-    /// Jobs so far.
+    /// Jobs so far, and what was offered beside them.
     jobs: AtomicUsize,
     gate: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
     /// The next piece to take.
     next: AtomicUsize,
+    /// What one thread does beside the jobs, and how far that is: [`NOTHING`], [`OFFERED`], [`TAKEN`] or [`DONE`].
+    side: UnsafeCell<Option<Side>>,
+    side_state: AtomicUsize,
+    /// Held by whoever has offered it.
+    offerer: Mutex<()>,
     panicked: AtomicBool,
     stop: AtomicBool,
     /// Held by whoever has brought the job at work.
@@ -52,9 +64,10 @@ struct Shared {
 }
 
 // SAFETY: `job` is written only by the holder of `bringer` while the gate is closed and no thread inside, and read only by
-// threads that have entered through the open gate.
+// threads that have entered through the open gate. `side` is written only by the holder of `offerer` while there is NOTHING,
+// and read only by whoever has made OFFERED TAKEN.
 unsafe impl Sync for Shared {}
-// SAFETY: as above; the pointer in `job` is used only while the function behind it is borrowed by `Pool::run`.
+// SAFETY: as above; the pointers are used only while the functions behind them are borrowed by `Pool::run`, `Pool::beside`.
 unsafe impl Send for Shared {}
 
 impl Pool {
@@ -65,6 +78,9 @@ impl Pool {
             gate: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
             next: AtomicUsize::new(0),
+            side: UnsafeCell::new(None),
+            side_state: AtomicUsize::new(NOTHING),
+            offerer: Mutex::new(()),
             panicked: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             bringer: Mutex::new(()),
@@ -106,16 +122,41 @@ impl Pool {
         shared.next.store(0, Ordering::Relaxed);
         shared.gate.fetch_or(OPEN, Ordering::Release);
         let visit = Visit(shared);
-        shared.jobs.fetch_add(1, Ordering::SeqCst);
-        if shared.sleepers.load(Ordering::SeqCst) > 0 {
-            let _bed = shared.bed.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.alarm.notify_all();
-        }
+        shared.call();
         shared.take_pieces(job);
         drop(visit);
         if shared.panicked.swap(false, Ordering::Relaxed) {
             panic!("a piece of a job panicked on another thread");
         }
+    }
+
+    /// Does `main` on the caller's thread, and `side` on another that comes before `main` is done, which then joins in its
+    /// jobs; else `side` afterwards, on the caller's.
+    pub fn beside<R>(&self, side: &(dyn Fn() + Sync), main: impl FnOnce() -> R) -> R {
+        let shared = &*self.shared;
+        let Ok(_offerer) = shared.offerer.try_lock() else {
+            let result = main();
+            side();
+            return result;
+        };
+        // SAFETY: the two types differ in a lifetime alone, and it is kept: `Offer` sees to it that nobody is at work at `side`,
+        // nor will be, before it goes.
+        let lasting = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Side>(side) };
+        // SAFETY: this thread holds `offerer`, and there is nothing on offer.
+        unsafe { *shared.side.get() = Some(lasting) };
+        shared.side_state.store(OFFERED, Ordering::Release);
+        let offer = Offer(shared);
+        shared.call();
+        let result = main();
+        let nobody_came = offer.take_back();
+        drop(offer);
+        if nobody_came {
+            side();
+        }
+        if shared.panicked.swap(false, Ordering::Relaxed) {
+            panic!("what was done beside a job panicked on another thread");
+        }
+        result
     }
 }
 
@@ -127,11 +168,7 @@ impl Drop for Pool {
             return;
         }
         self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.jobs.fetch_add(1, Ordering::SeqCst);
-        {
-            let _bed = self.shared.bed.lock().unwrap_or_else(PoisonError::into_inner);
-            self.shared.alarm.notify_all();
-        }
+        self.shared.call();
         for handle in self.handles.drain(..) {
             let _ = handle.join();
         }
@@ -152,7 +189,55 @@ impl Drop for Visit<'_> {
     }
 }
 
+/// Takes back what nobody has begun, or else waits for its end, also when something panics meanwhile.
+struct Offer<'a>(&'a Shared);
+
+impl Offer<'_> {
+    /// Whether nobody has begun, and now nobody will.
+    fn take_back(&self) -> bool {
+        self.0.side_state.compare_exchange(OFFERED, NOTHING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+impl Drop for Offer<'_> {
+    fn drop(&mut self) {
+        if self.0.side_state.load(Ordering::Acquire) == NOTHING || self.take_back() {
+            return;
+        }
+        let mut looks = 0;
+        while self.0.side_state.load(Ordering::Acquire) != DONE {
+            looks += 1;
+            if looks < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        self.0.side_state.store(NOTHING, Ordering::Release);
+    }
+}
+
 impl Shared {
+    /// Tells the threads that there is something to do.
+    fn call(&self) {
+        self.jobs.fetch_add(1, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+            self.alarm.notify_all();
+        }
+    }
+
+    /// Does what is on offer beside the jobs, if nobody else does.
+    fn take_side(&self) {
+        let taken = self.side_state.compare_exchange(OFFERED, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
+        if taken.is_err() {
+            return;
+        }
+        // SAFETY: this thread has made it TAKEN, so it stays until it is DONE.
+        if let Some(side) = unsafe { *self.side.get() }
+            && catch_unwind(AssertUnwindSafe(side)).is_err()
+        {
+            self.panicked.store(true, Ordering::Relaxed);
+        }
+        self.side_state.store(DONE, Ordering::Release);
+    }
+
     /// What a thread does all its life.
     fn serve(&self) {
         let mut seen = 0;
@@ -162,6 +247,7 @@ impl Shared {
             if self.stop.load(Ordering::SeqCst) {
                 return;
             }
+            self.take_side();
             if self.gate.fetch_add(1, Ordering::AcqRel) & OPEN != 0 {
                 // SAFETY: the gate was open when this thread entered, so the job stays until it leaves.
                 if let Some(job) = unsafe { *self.job.get() } {
@@ -250,6 +336,56 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn what_is_offered_beside_jobs_is_done_once_whoever_does_it() {
+        let pool = Pool::start(1).unwrap();
+        for round in 0..if cfg!(miri) { 20 } else { 2000 } {
+            let (beside, pieces) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let side = || {
+                beside.fetch_add(1, Ordering::Relaxed);
+            };
+            let answer = pool.beside(&side, || {
+                for _ in 0..round % 4 {
+                    pool.run(5, &|_| {
+                        pieces.fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+                round
+            });
+            assert_eq!((answer, beside.into_inner(), pieces.into_inner()), (round, 1, 5 * (round % 4)));
+        }
+    }
+
+    #[test]
+    fn what_is_offered_runs_at_the_same_time() {
+        let pool = Pool::start(1).unwrap();
+        // Each waits for the other: one after the other they would never end.
+        let met = std::sync::Barrier::new(2);
+        pool.beside(&|| drop(met.wait()), || drop(met.wait()));
+    }
+
+    #[test]
+    fn a_panic_on_either_side_reaches_the_caller_and_the_pool_goes_on() {
+        let pool = Pool::start(1).unwrap();
+        for pause in [0, 3] {
+            let side = || panic!("as it should");
+            let main = || std::thread::sleep(std::time::Duration::from_millis(pause));
+            assert!(catch_unwind(AssertUnwindSafe(|| pool.beside(&side, main))).is_err());
+            let done = AtomicUsize::new(0);
+            let side = || {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                done.fetch_add(1, Ordering::Relaxed);
+            };
+            let main = || {
+                std::thread::sleep(std::time::Duration::from_millis(pause));
+                panic!("as it should")
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| pool.beside(&side, main))).is_err());
+            assert!(done.load(Ordering::Relaxed) <= 1);
+        }
+        assert_eq!(pool.beside(&|| {}, || 7), 7);
     }
 
     #[test]

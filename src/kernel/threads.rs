@@ -50,6 +50,18 @@ impl Threads {
         }
     }
 
+    /// Does `main` on this thread and meanwhile, if another one is free, `side` there; else afterwards.
+    pub fn beside<R>(&self, side: &(dyn Fn() + Sync), main: impl FnOnce() -> R) -> R {
+        match &self.pool {
+            Some(pool) => pool.beside(side, main),
+            None => {
+                let result = main();
+                side();
+                result
+            }
+        }
+    }
+
     /// `out ← R·M`, finished, rows shared among the threads. Each row is one thread's, so the bits are the same for any count.
     pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]) {
         let count = out.len() / width;

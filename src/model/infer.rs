@@ -3,7 +3,7 @@
 use super::{Model, Workspace};
 use crate::error::{Error, Result, try_filled};
 use crate::graph::{Graph, Split};
-use crate::sample::{Distribution, Draws, Layer};
+use crate::sample::{Cut, Distribution, Draws, Layer};
 
 impl Model {
     /// Class probabilities of `nodes` (`None`: all), a row per node, handed to `take`.
@@ -134,10 +134,10 @@ impl Model {
         let threads = self.threads()?;
         self.workspaces.with(|workspace| {
             match nodes {
-                None => workspace.chain.whole(graph),
+                None => workspace.cut.chain.whole(graph),
                 Some(nodes) => {
                     let none = Draws { distribution: &Distribution::Uniform, seed: 0, step: 0 };
-                    let Workspace { chain, sampler, .. } = workspace;
+                    let Cut { chain, sampler, .. } = &mut workspace.cut;
                     chain.cut(graph, nodes, last + 1, |_| Layer::Exact, &none, sampler)?;
                 }
             }

@@ -10,17 +10,13 @@ use super::input::Input;
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
-use crate::sample::{Chain, Pairs, Sampler};
+use crate::sample::{Chain, Cut};
 
 /// Everything a pass needs beside the model and the graph.
 #[derive(Default)]
 pub struct Workspace {
-    /// Which nodes each layer uses.
-    pub chain: Chain,
-    /// Scratch of cutting the chain.
-    pub sampler: Sampler,
-    /// Which pairs a ranking compares.
-    pub pairs: Pairs,
+    /// What it is computed on.
+    pub cut: Cut,
     input: Input,
     /// The order of each layer's products in the pass at work.
     orders: Vec<Order>,
@@ -68,7 +64,13 @@ impl Workspace {
     pub fn bytes(&self) -> usize {
         let layers = self.layers.iter().map(|b| b.output.bytes() + b.middle.bytes() + b.gathered.bytes());
         let deltas = self.delta.bytes() + self.next_delta.bytes() + self.middle_delta.bytes();
-        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.chain.bytes()
+        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.cut.chain.bytes()
+    }
+
+    /// Goes on with another cut, and gives the one before in its place.
+    pub fn exchange(&mut self, cut: &mut Cut) {
+        std::mem::swap(&mut self.cut, cut);
+        self.transposed.iter_mut().for_each(|transposed| transposed.cut = 0);
     }
 
     /// The output of layer `l` of the last forward pass.
@@ -79,7 +81,7 @@ impl Workspace {
     /// Computes the layers `0 ..= last` over the chain, each node's output with the bits it has in any company.
     pub fn forward(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
         self.orders.clear();
-        self.orders.extend((0..=last).map(|l| order(model, &self.chain, l)));
+        self.orders.extend((0..=last).map(|l| order(model, &self.cut.chain, l)));
         self.layers(model, graph, threads, last, keep)
     }
 
@@ -92,11 +94,11 @@ impl Workspace {
             self.input.prepare(graph, threads, keep)?;
         }
         for l in 0..=last {
-            let (width, above) = (model.widths[l + 1], self.chain.count_above(l));
+            let (width, above) = (model.widths[l + 1], self.cut.chain.count_above(l));
             let (below, here) = self.layers.split_at_mut(l);
             let Buffers { output, middle, gathered } = &mut here[0];
             output.try_resize(above * width)?;
-            let (chain, w) = (&self.chain, model.weights(l));
+            let (chain, w) = (&self.cut.chain, model.weights(l));
             let finish = if l + 1 < model.num_layers() { Finish::Rectify } else { Finish::Plain };
             match self.orders[l] {
                 Order::Aggregated => {
@@ -143,7 +145,7 @@ impl Workspace {
         try_resize(&mut self.log_sums, logits.len() / classes)?;
         try_resize(&mut self.losses, logits.len() / classes)?;
         for (i, (row, loss)) in logits.chunks_exact(classes).zip(&mut self.losses).enumerate() {
-            let y = labels[self.chain.node_above(i)];
+            let y = labels[self.cut.chain.node_above(i)];
             *loss = row.get(y as usize).map_or(f64::NAN, |&z| f64::from(z));
         }
         table().softmax(logits, classes, &mut self.log_sums);
@@ -171,7 +173,7 @@ impl Workspace {
     ) -> Result<f64> {
         self.orders.clear();
         for l in 0..model.num_layers() {
-            self.orders.push(cheapest_order(model, graph, &self.chain, l)?);
+            self.orders.push(cheapest_order(model, graph, &self.cut.chain, l)?);
         }
         self.reserve(model, matches!(graph.features()?, Matrix::Dense { .. }))?;
         let passed = self.layers(model, graph, threads, model.num_layers() - 1, true);
@@ -182,13 +184,13 @@ impl Workspace {
 
     /// Makes room for either order of a layer's products: the next batch may take the other one.
     fn reserve(&mut self, model: &Model, dense_features: bool) -> Result<()> {
-        if self.chain.identity() {
+        if self.cut.chain.identity() {
             return Ok(());
         }
         self.layers.resize_with(model.num_layers().max(self.layers.len()), Buffers::default);
-        for l in usize::from(self.chain.exact_input())..model.num_layers() {
+        for l in usize::from(self.cut.chain.exact_input())..model.num_layers() {
             let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
-            let (above, below) = (self.chain.count_above(l), self.chain.inputs(l).1);
+            let (above, below) = (self.cut.chain.count_above(l), self.cut.chain.inputs(l).1);
             let middle = (below * fan_out).max(above * fan_in);
             self.layers[l].middle.try_reserve(middle)?;
             self.middle_delta.try_reserve(middle)?;
@@ -207,7 +209,7 @@ impl Workspace {
         top: impl FnOnce(&mut [f32], &Chain) -> Result<f64>,
     ) -> Result<f64> {
         let outputs = &mut self.layers[model.num_layers() - 1].output;
-        let mut loss = top(outputs, &self.chain)?;
+        let mut loss = top(outputs, &self.cut.chain)?;
         std::mem::swap(outputs, &mut self.delta);
         if model.lambda > 0.0 {
             let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
@@ -237,7 +239,7 @@ impl Workspace {
         for l in (0..model.num_layers()).rev() {
             let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
             let (below, here) = self.layers.split_at_mut(l);
-            let (chain, w) = (&self.chain, model.weights(l));
+            let (chain, w) = (&self.cut.chain, model.weights(l));
             let gradient = &mut self.gradient[model.range(l)];
             // What a layer's rectifier has stopped, its gradient does not pass.
             let passed = below.last().map_or(Finish::Plain, |below| Finish::Where(&below.output));

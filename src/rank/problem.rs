@@ -7,7 +7,7 @@ use crate::graph::Split;
 use crate::log::Level;
 use crate::model::{Model, Workspace};
 use crate::random::{Purpose, Stream};
-use crate::sample::{Choice, Distribution, Draws, Layer};
+use crate::sample::{Choice, Cut, Distribution, Draws, Layer};
 
 impl Data {
     /// Checks that the model can score the documents.
@@ -85,27 +85,27 @@ impl Problem for Data {
         (0..self.num_queries()).map(size).max().unwrap_or(1).min(Kind::LARGEST_SIZE)
     }
 
-    fn cut(&self, model: &Model, kind: &Kind, key: Key, items: &[i32], workspace: &mut Workspace) -> Result<()> {
+    fn cut(&self, num_layers: usize, kind: &Kind, key: Key, items: &[i32], cut: &mut Cut) -> Result<()> {
         let choice = match *kind {
             Kind::Pairs { size } => Choice::Pairs(size),
             Kind::Separate { size, self_normalized } => Choice::Separate { size, self_normalized },
             Kind::Full | Kind::Unbiased | Kind::Consistent { .. } => Choice::All,
         };
-        let Workspace { chain, sampler, pairs, .. } = workspace;
+        let Cut { chain, sampler, pairs } = cut;
         let mut random = Stream::new(key.seed, Purpose::Draws, key.step, 0);
         pairs.clear();
         items.iter().try_for_each(|&q| pairs.push(self.levels(q as usize), choice, &mut random))?;
         let nothing = Draws { distribution: &Distribution::Uniform, seed: 0, step: 0 };
-        chain.cut(&self.documents, pairs.documents(), model.num_layers(), |_| Layer::Exact, &nothing, sampler)
+        chain.cut(&self.documents, pairs.documents(), num_layers, |_| Layer::Exact, &nothing, sampler)
     }
 
     /// Mean over queries of the mean pair loss.
     fn loss_and_gradient(&self, model: &Model, workspace: &mut Workspace) -> Result<f64> {
         let threads = model.threads()?;
-        let mut pairs = std::mem::take(&mut workspace.pairs);
+        let mut pairs = std::mem::take(&mut workspace.cut.pairs);
         let top = |scores: &mut [f32], _: &_| pairs.loss(scores, &threads);
         let loss = workspace.loss_and_gradient(model, &self.documents, &threads, top);
-        workspace.pairs = pairs;
+        workspace.cut.pairs = pairs;
         loss
     }
 

@@ -17,3 +17,14 @@ pub use block::{Block, NodeMap, RowSpans};
 pub use chain::{Chain, Draws, Layer, Sampler, UniformWay};
 pub use distribution::{Distribution, checksum};
 pub use pairs::{Choice, Levels, Pairs};
+
+/// What one estimate is computed on, and the scratch of cutting it.
+#[derive(Default)]
+pub struct Cut {
+    /// Which nodes each layer uses.
+    pub chain: Chain,
+    /// Which pairs a ranking compares.
+    pub pairs: Pairs,
+    /// Scratch.
+    pub sampler: Sampler,
+}

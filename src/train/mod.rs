@@ -286,11 +286,13 @@ impl Run<'_> {
         }
         let num_steps = self.num_steps();
         let mut sum = 0.0;
+        let (size, count) = (self.options.batch_size, self.order.len());
+        let batch_at = |step: usize| step * size..(step * size).saturating_add(size).min(count);
+        self.estimator.end_sequence();
         for step in 0..num_steps {
-            let from = step * self.options.batch_size;
             let batch = match self.estimator.is_full() {
                 true => self.items,
-                false => &self.order[from..from.saturating_add(self.options.batch_size).min(self.order.len())],
+                false => &self.order[batch_at(step)],
             };
             let place = || format!("epoch {epoch}, step {}", step + 1);
             let mut tested = None;
@@ -299,7 +301,10 @@ impl Run<'_> {
                 let test = sizes.adapt(self.estimator, self.model, self.problem, batch, updates);
                 tested = test.map_err(|e| e.at(place()))?;
             }
-            let estimate = self.estimator.estimate(self.model, self.problem, batch);
+            // Adaptive sizes are not known before their time.
+            let known = step + 1 < num_steps && self.sizes.is_none();
+            let next = known.then(|| &self.order[batch_at(step + 1)]);
+            let estimate = self.estimator.estimate_in_sequence(self.model, self.problem, batch, next);
             let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
             self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
             sum += loss;

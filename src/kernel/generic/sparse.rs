@@ -4,6 +4,7 @@ use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
 use super::{Finish, Forerunner, Reach, chunk_mut, prefetch, write_sums, zero_padded};
 use std::hint::select_unpredictable;
+use std::ops::RangeInclusive;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
 ///
@@ -17,18 +18,18 @@ pub fn sparse_times<A: Arithmetic>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    match m.len() > FAR && width > NARROW {
+    match m.len() > FAR && !BY_ITSELF.contains(&width) {
         true => sparse_times_far::<A>(a, pick, m, width, finish, out),
         false => by_chunks!(width, 64, sparse_times_chunk::<A>, a, pick, m, width, finish, out),
     }
 }
 
-/// A matrix of more numbers than this does not stay in the second-level cache …
+/// A matrix of more numbers than this does not stay in the second-level cache.
 const FAR: usize = 1 << 18;
-/// … and a row wider than this is several chunks of columns, which are better fetched together.
-const NARROW: usize = 64;
+/// Rows so wide are a chunk of several lines each: the processor has as many under way as it can without being asked.
+const BY_ITSELF: RangeInclusive<usize> = 33..=64;
 
-/// M in cache, or its rows narrow: all rows for one chunk of columns after the other.
+/// M in cache, or fetched well enough: all rows for one chunk of columns after the other.
 #[inline(always)]
 fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     a: Sparse<'_>,
