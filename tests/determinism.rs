@@ -232,6 +232,40 @@ fn a_seed_gives_one_sequence_of_gradients_and_another_seed_another() {
     assert!(other.iter().all(|g| !wanted.contains(g) && !by_default.contains(g)));
 }
 
+/// What is cut ahead of its time, on another thread, is what would have been cut then; and where another batch comes than was
+/// announced, that one's gradient is given.
+#[test]
+fn a_sequence_of_estimates_has_the_bits_of_single_ones() {
+    let graph = large_graph(true);
+    let batches: Vec<&[i32]> = graph.split(Split::Train).chunks(700).collect();
+    for at in 0..estimators().len() {
+        let results = |threads: usize| {
+            let mut model = Model::gcn(&[FEATURES, 32, 16, CLASSES], 3).unwrap();
+            model.set_threads(threads).unwrap();
+            let (mut estimator, _) = estimators().swap_remove(at);
+            let mut found = Vec::new();
+            for i in 0..batches.len() {
+                let announced = match i % 4 {
+                    3 => Some(batches[0]),
+                    _ => batches.get(i + 1).copied(),
+                };
+                let estimate = match threads {
+                    1 => estimator.estimate(&model, &graph, batches[i]),
+                    _ => estimator.estimate_in_sequence(&model, &graph, batches[i], announced),
+                };
+                let (loss, gradient) = estimate.unwrap();
+                found.push((loss.to_bits(), bits(gradient)));
+                if i == 5 {
+                    estimator.end_sequence();
+                }
+            }
+            found
+        };
+        let wanted = results(1);
+        assert!(wanted == results(2) && wanted == results(5), "estimator {at}");
+    }
+}
+
 #[test]
 fn a_refused_gradient_does_not_count() {
     let (model, graph) = (Model::gcn(&[2, 5, 3], 1).unwrap(), small_graph());

@@ -2,12 +2,16 @@
 
 use crate::error::Result;
 use crate::graph::{Aggregator, Graph, Matrix};
-use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, parts, table};
+use crate::kernel::{Buffer, Finish, GROUP, Pick, Rows, Threads, parts, table};
 use crate::sample::Chain;
 use std::sync::Arc;
 
-/// Rows of ÂX computed at a time where the graph does not keep them.
-const CHUNK: usize = 1024;
+/// Rows of ÂX computed at a time where the graph does not keep them: about half a megabyte, and whole groups of the kernel's,
+/// so that the bits are those of the kept copy.
+fn rows_at_a_time(graph: &Graph) -> Result<usize> {
+    const NUMBERS: usize = 1 << 17;
+    Ok((NUMBERS / graph.features()?.width()).clamp(GROUP, 1024) / GROUP * GROUP)
+}
 
 /// Rows of ÂX: from the graph's own copy, or computed in chunks.
 #[derive(Default)]
@@ -45,9 +49,10 @@ impl Input {
             threads.times(product.rows(), pick, w, width, finish, out);
             return Ok(());
         }
-        for (i, out) in out.chunks_mut(CHUNK * width).enumerate() {
-            let rows = self.chunk(graph, threads, pick.skip(i * CHUNK), out.len() / width)?;
-            threads.times(rows, Pick::From(0), w, width, finish.skip(i * CHUNK * width), out);
+        let chunk = rows_at_a_time(graph)?;
+        for (i, out) in out.chunks_mut(chunk * width).enumerate() {
+            let rows = self.chunk(graph, threads, pick.skip(i * chunk), out.len() / width)?;
+            threads.times(rows, Pick::From(0), w, width, finish.skip(i * chunk * width), out);
         }
         Ok(())
     }
@@ -73,11 +78,12 @@ impl Input {
             true => 1,
             false => parts::number(count, outlook.mean_columns(), m.len() / width, width),
         };
+        let chunk = rows_at_a_time(graph)?;
         parts::sum(count, parts, m, scratch, |range, sum| {
-            let chunks = range.len().div_ceil(CHUNK);
+            let chunks = range.len().div_ceil(chunk);
             for i in 0..chunks {
-                let start = range.start + CHUNK * if outlook.dense() { chunks - 1 - i } else { i };
-                let end = (start + CHUNK).min(range.end);
+                let start = range.start + chunk * if outlook.dense() { chunks - 1 - i } else { i };
+                let end = (start + chunk).min(range.end);
                 let rows = self.chunk(graph, threads, pick.skip(start), end - start)?;
                 let g = &g[start * width..end * width];
                 table().transposed_times(rows, Pick::From(0), g, width, sum);

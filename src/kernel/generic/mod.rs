@@ -47,7 +47,7 @@ mod softmax;
 mod sparse;
 mod update;
 
-pub use dense::{dense_times, dense_transposed_times};
+pub use dense::{GROUP, dense_times, dense_transposed_times};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, descend, largest, rectified_gradient};
