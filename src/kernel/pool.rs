@@ -363,7 +363,10 @@ mod tests {
         let pool = Pool::start(1).unwrap();
         // Each waits for the other: one after the other they would never end.
         let met = std::sync::Barrier::new(2);
-        pool.beside(&|| drop(met.wait()), || drop(met.wait()));
+        let meet = || {
+            met.wait();
+        };
+        pool.beside(&meet, meet);
     }
 
     #[test]

@@ -266,20 +266,21 @@ pub fn total<A: Arithmetic>(m: &mut [f32], width: usize, sums: &[f32], stride: u
 
 #[inline(always)]
 fn total_of_padded<const C: usize, const P: usize>(m: &mut [f32], sums: &[f32]) {
-    let height = m.len() / C;
-    let (rows, _) = sums.as_chunks::<P>();
-    for k in 0..height {
-        let mut row = rows[k];
-        for part in 1..rows.len() / height {
-            for c in 0..P {
-                row[c] += rows[part * height + k][c];
+    let (rows, height) = (sums.as_chunks::<P>().0, m.len() / C);
+    // Written whole where that is still within M: what it spoils is the beginning of the next row, which comes next.
+    let whole = (m.len() + C).saturating_sub(P) / C;
+    let (first, others) = rows.split_at(height);
+    for (k, row) in first[..whole].iter().enumerate() {
+        *chunk_mut::<P>(m, k * C) = *row;
+    }
+    for k in whole..height {
+        chunk_mut::<C>(m, k * C).copy_from_slice(&first[k][..C]);
+    }
+    for part in others.chunks_exact(height) {
+        for (m, row) in m.as_chunks_mut::<C>().0.iter_mut().zip(part) {
+            for c in 0..C {
+                m[c] += row[c];
             }
-        }
-        // Written whole where that is still within M: what it spoils is the beginning of the next row, which comes next.
-        let at = k * C;
-        match m.len() - at >= P {
-            true => *chunk_mut::<P>(m, at) = row,
-            false => chunk_mut::<C>(m, at).copy_from_slice(&row[..C]),
         }
     }
 }
