@@ -155,6 +155,32 @@ fn transposed_products_of_whole_numbers_are_exact_in_every_table() {
 }
 
 #[test]
+fn sums_whose_rows_lie_apart_are_exact_and_are_put_together_in_their_order() {
+    let mut random = Random::new(6);
+    for width in widths() {
+        let stride = if width < 16 { width.next_power_of_two() } else { width };
+        for_each_left_factor(&mut Random::new(width as u64), whole_number, |factor, pick, count| {
+            let Rows::Sparse(a) = factor.both()[0] else { panic!("the first form is the sparse one") };
+            let g: Vec<f32> = (0..count * width).map(|_| whole_number(&mut random)).collect();
+            let product = factor.picked(pick, count).t().dot(&matrix(&g, width));
+            let wanted = bits_of(&(&product + &product));
+            for table in available() {
+                let one = factor.depth * stride;
+                let mut sums = vec![7.0; 2 * one];
+                for sum in sums.chunks_exact_mut(one) {
+                    sum.chunks_exact_mut(stride).for_each(|row| row[..width].fill(0.0));
+                    table.sparse_transposed_times(a, pick, &g, width, (sum, stride));
+                    assert!(sum.chunks_exact(stride).all(|row| row[width..].iter().all(|&x| x == 7.0)));
+                }
+                let mut m = vec![f32::NAN; factor.depth * width];
+                table.total((&mut m, width), (&sums, stride));
+                assert!(without_minus_zero(&m) == wanted, "{}, width {width}, depth {}", table.name, factor.depth);
+            }
+        });
+    }
+}
+
+#[test]
 fn products_of_reals_are_rounded_as_they_must_be_in_every_table() {
     let mut random = Random::new(3);
     for width in widths() {
