@@ -302,7 +302,7 @@ impl Estimator {
         next: Option<&[i32]>,
     ) -> Result<(f64, &[f32])> {
         let threads = model.threads()?;
-        if self.is_full() || threads.count() == 1 {
+        if self.is_full() || threads.count() == 1 || !problem.takes_cutting(model.num_layers(), &self.kind) {
             return self.estimate(model, problem, items);
         }
         let Estimator { kind, seed, step, workspace, ahead, .. } = self;

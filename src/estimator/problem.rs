@@ -6,7 +6,7 @@ use crate::graph::{Graph, Split};
 use crate::kernel::{Pick, table};
 use crate::log::Level;
 use crate::model::{Model, Workspace};
-use crate::sample::{Cut, Draws};
+use crate::sample::{Cut, Draws, Layer};
 
 /// The items of a graph are nodes; those of a ranking are queries. Estimators, training and the probes know no more of
 /// either than this.
@@ -37,6 +37,9 @@ pub trait Problem: Sync {
 
     /// Draws what an estimate for `items` needs and cuts the chain of so many layers for it.
     fn cut(&self, num_layers: usize, kind: &Kind, key: Key, items: &[i32], cut: &mut Cut) -> Result<()>;
+
+    /// Whether cutting takes time worth speaking of.
+    fn takes_cutting(&self, num_layers: usize, kind: &Kind) -> bool;
 
     /// Loss and gradient of what has been cut.
     fn loss_and_gradient(&self, model: &Model, workspace: &mut Workspace) -> Result<f64>;
@@ -120,6 +123,10 @@ impl Problem for Graph {
         let Cut { chain, sampler, .. } = cut;
         let draws = Draws { distribution: kind.distribution(), seed: key.seed, step: key.step };
         chain.cut(self, items, num_layers, |l| kind.layer(l), &draws, sampler)
+    }
+
+    fn takes_cutting(&self, num_layers: usize, kind: &Kind) -> bool {
+        num_layers > 1 || !matches!(kind.layer(0), Layer::Exact)
     }
 
     /// Mean cross-entropy.

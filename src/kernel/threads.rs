@@ -17,6 +17,16 @@ const LITTLE_WORK: usize = 1 << 16;
 /// (16, 8 or 6), so that only the last share has the remainder that the whole has.
 const COLUMNS: usize = 48;
 
+/// How many of `depth` columns a piece has, so that as many threads end together, and with as few pieces as that takes.
+fn columns_at_once(depth: usize, threads: usize) -> usize {
+    let longest = |columns: usize| {
+        let whole = depth.div_ceil(columns) - 1;
+        whole / threads * columns + if whole.is_multiple_of(threads) { depth - whole * columns } else { columns }
+    };
+    let most = depth.div_ceil(threads).div_ceil(COLUMNS);
+    (1..=most).rev().map(|k| k * COLUMNS).min_by_key(|&columns| longest(columns)).unwrap_or(COLUMNS)
+}
+
 /// The threads of one model. One thread means the caller's own, and then there is no pool.
 pub struct Threads {
     pool: Option<Pool>,
@@ -120,7 +130,7 @@ impl Threads {
                     table().transposed_times(rows, pick, g, width, m);
                     return Ok(());
                 };
-                let columns = depth.div_ceil(2 * self.count).next_multiple_of(COLUMNS);
+                let columns = columns_at_once(depth, self.count);
                 let m = Pieces::new(m, columns * width);
                 pool.run(m.number(), &|i| {
                     let m = m.get(i);
@@ -197,5 +207,22 @@ impl<'a> Pieces<'a> {
         let end = (pieces.end * self.piece).clamp(start, self.len);
         // SAFETY: the range is in the slice, and belongs to whoever was given these numbers.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), end - start) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_shared_evenly_in_few_pieces() {
+        assert_eq!(columns_at_once(500, 2), 240, "240 + 20 and 240");
+        assert_eq!(columns_at_once(500, 4), 144, "three times 144, and 68");
+        assert_eq!(columns_at_once(96, 2), 48);
+        assert_eq!(columns_at_once(1433, 2), 720);
+        for (depth, threads) in [(97, 2), (131, 3), (5000, 7), (96, 64)] {
+            let columns = columns_at_once(depth, threads);
+            assert!(columns.is_multiple_of(COLUMNS) && columns > 0);
+        }
     }
 }

@@ -99,6 +99,10 @@ impl Problem for Data {
         chain.cut(&self.documents, pairs.documents(), num_layers, |_| Layer::Exact, &nothing, sampler)
     }
 
+    fn takes_cutting(&self, _: usize, _: &Kind) -> bool {
+        true
+    }
+
     /// Mean over queries of the mean pair loss.
     fn loss_and_gradient(&self, model: &Model, workspace: &mut Workspace) -> Result<f64> {
         let threads = model.threads()?;
