@@ -5,9 +5,26 @@
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 static FORKS: RwLock<()> = RwLock::new(());
+
+/// The id of this process, if whoever forks tells the child its own; 0 otherwise.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The id of this process: without a system call, once forks are watched.
+pub(crate) fn process() -> u32 {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => std::process::id(),
+        id => id,
+    }
+}
+
+/// Forks are watched from here on, or this is a child: its id is as it is now until the next call.
+pub(crate) fn note_process() {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+}
 
 thread_local! {
     /// Whether this thread keeps forks away.

@@ -29,11 +29,19 @@ unsafe extern "C" fn after() {
     drop(unsafe { (*DURING.0.get()).take() });
 }
 
+unsafe extern "C" fn after_in_child() {
+    fork::note_process();
+    // SAFETY: as its own.
+    unsafe { after() };
+}
+
 /// Begins to watch, the first time. If the system has no memory to note it down, a child may find a lock closed.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the library stays loaded once loaded, and so do the functions.
-        unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+        if unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after_in_child)) } == 0 {
+            fork::note_process();
+        }
     });
 }

@@ -3,7 +3,7 @@
 //! One source ([`generic`]) is compiled once per instruction set into a [`Table`]; [`table`] picks the best one the
 //! processor has. The order of every sum is decided by its own terms, so a row of a product has the same bits in
 //! whatever company and on however many threads it is computed. This module knows nothing of graphs, and depends on
-//! nothing but [`crate::error`].
+//! nothing but `crate::error` and, for its threads, `crate::fork`.
 
 mod arithmetic;
 mod array;

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result, check_memory, try_with_capacity};
+use crate::fork;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -88,7 +89,7 @@ impl Pool {
             bed: Mutex::new(()),
             alarm: Condvar::new(),
         });
-        let mut pool = Pool { shared, handles: Vec::new(), process: std::process::id() };
+        let mut pool = Pool { shared, handles: Vec::new(), process: fork::process() };
         for i in 1..=count {
             // The C library ends the process if it has no memory for what it keeps of a thread. See that there is some.
             drop(try_with_capacity::<u8>(1 << 16)?);
@@ -103,7 +104,7 @@ impl Pool {
 
     /// Whether the threads still exist: not in a child after `fork`.
     pub fn alive(&self) -> bool {
-        self.process == std::process::id()
+        self.process == fork::process()
     }
 
     /// Calls `work(i)` once for each `i` in `0 .. pieces`, on the caller's and any other threads. All on the caller's if
