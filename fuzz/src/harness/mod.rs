@@ -6,7 +6,7 @@
 
 pub mod allocator;
 mod calls;
-mod checkpoint;
+pub mod checkpoint;
 mod disk;
 mod graph;
 mod input;
