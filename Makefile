@@ -8,7 +8,7 @@
 # make uninstall  takes the same away; it wants the same variables
 # make torture    the long forms of what test-torture runs briefly; docs/reliability.md has the list. PART=… for one
 # make fuzz       fuzzes the readers of files and sequences of calls under AddressSanitizer, FUZZ_RUNS runs of each target;
-#                 FUZZ="npz calls" for some of them. docs/reliability-fuzz.md has more
+#                 FUZZ="npz calls" for some of them, FUZZ_SANITIZER=none for speed. docs/reliability-fuzz.md has more
 # make fuzz-plain the same without libFuzzer and AddressSanitizer, more than ten times as fast
 # make torture-asan, make torture-tsan, make torture-miri
 #                 the tests under AddressSanitizer, ThreadSanitizer and Miri, with the library instrumented too
@@ -321,28 +321,35 @@ UNSTABLE := RUSTC_BOOTSTRAP=1
 runtime   = $(wildcard $(shell $(RUSTC) --print target-libdir)/librustc*_rt.$(1).a)
 skipped   = @printf '\n*** NOT CHECKED: $(1) ***\n\n' >&2
 
-# libFuzzer, counting branches. What it finds worth keeping stays in target/fuzz/corpus.
+# libFuzzer, counting branches. What it finds worth keeping stays in target/fuzz/corpus, and is where the next run begins,
+# with the sanitizer or without: FUZZ_SANITIZER=none for many executions, then address for what they found.
 FUZZ      ?= npz store safetensors checkpoint edge_list matrix_market letor calls
 FUZZ_RUNS ?= 10000000
+FUZZ_SANITIZER ?= address
 FUZZ_DIR  := $(TARGET)/fuzz
-COVERAGE  := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=3 inline-8bit-counters pc-table)
+FUZZ_OUT   = $(FUZZ_DIR)/$(FUZZ_SANITIZER)
+# All counters are looked at after each input: what is inlined, or not linked, must have none.
+COVERAGE  := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=3 inline-8bit-counters pc-table) \
+             -Ccodegen-units=1 -Clink-arg=-Wl,-z,start-stop-gc
 # What was freed is watched for as long as an input runs, and longer; stacks that are gone are not.
 FUZZ_ASAN := ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=8:detect_stack_use_after_return=0
 fuzz:
-	$(if $(call runtime,asan),@$(MAKE) fuzz-here,$(call skipped,this compiler has no runtime of AddressSanitizer))
+	$(if $(filter-out none address,$(FUZZ_SANITIZER)),$(error FUZZ_SANITIZER is address or none))
+	$(if $(or $(filter none,$(FUZZ_SANITIZER)),$(call runtime,asan)),@$(MAKE) fuzz-here,$(call skipped,this compiler has no \
+	  runtime of AddressSanitizer))
 
 fuzz-here:
 	$(UNSTABLE) RUSTC_WRAPPER=$(abspath fuzz/rustc.sh) \
-	  RUSTFLAGS='--cfg fuzzing -Cdebug-assertions -Zsanitizer=address $(COVERAGE)' $(CARGO) build --release \
-	  --manifest-path fuzz/Cargo.toml --target-dir $(FUZZ_DIR) --target $(HOST)
+	  RUSTFLAGS='--cfg fuzzing -Cdebug-assertions $(addprefix -Zsanitizer=,$(filter-out none,$(FUZZ_SANITIZER))) $(COVERAGE)' \
+	  $(CARGO) build --release --manifest-path fuzz/Cargo.toml --target-dir $(FUZZ_OUT) --target $(HOST)
 	@for target in $(FUZZ); do \
 	  mkdir -p $(FUZZ_DIR)/corpus/$$target; dictionary=fuzz/dict/$$target.dict; test -f $$dictionary || dictionary=; \
-	  echo "fuzz/$$target: $(FUZZ_RUNS) runs, told in $(FUZZ_DIR)/$$target.log"; \
-	  $(FUZZ_ASAN) $(FUZZ_DIR)/$(HOST)/release/$$target $(FUZZ_DIR)/corpus/$$target fuzz/corpus/$$target -runs=$(FUZZ_RUNS) \
-	    -max_len=4096 -timeout=5 -rss_limit_mb=2048 -entropic=0 -print_final_stats=1 $${dictionary:+-dict=$$dictionary} \
-	    -artifact_prefix=$(FUZZ_DIR)/$$target- > $(FUZZ_DIR)/$$target.log 2>&1 || \
-	    { tail -n 40 $(FUZZ_DIR)/$$target.log; echo "FAILED: fuzz/$$target" >&2; exit 1; }; \
-	  grep -a '^stat::number_of_executed' $(FUZZ_DIR)/$$target.log; \
+	  echo "fuzz/$$target: $(FUZZ_RUNS) runs, told in $(FUZZ_OUT)/$$target.log"; \
+	  $(FUZZ_ASAN) $(FUZZ_OUT)/$(HOST)/release/$$target $(FUZZ_DIR)/corpus/$$target fuzz/corpus/$$target -runs=$(FUZZ_RUNS) \
+	    -max_len=4096 -timeout=5 -rss_limit_mb=2048 -entropic=0 -reload=0 -print_final_stats=1 \
+	    $${dictionary:+-dict=$$dictionary} -artifact_prefix=$(FUZZ_DIR)/$$target- > $(FUZZ_OUT)/$$target.log 2>&1 || \
+	    { tail -n 40 $(FUZZ_OUT)/$$target.log; echo "FAILED: fuzz/$$target" >&2; exit 1; }; \
+	  grep -a '^stat::number_of_executed' $(FUZZ_OUT)/$$target.log; \
 	done
 
 # The same harness with neither libFuzzer nor a sanitizer, but with debug assertions and overflow checks: more

@@ -31,3 +31,12 @@ targets! { npz store safetensors checkpoint edge_list matrix_market letor calls 
 fn every_target_is_here() {
     assert_eq!(harness::TARGETS.len(), 8);
 }
+
+#[test]
+fn the_checkpoints_to_begin_with_are_of_the_present_format() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/checkpoint");
+    for kind in 0..harness::checkpoint::KINDS {
+        let seed = std::fs::read(corpus.join(format!("seed-{kind:02}"))).unwrap();
+        assert!(harness::checkpoint::resumes(&seed), "seed-{kind:02}: `replay seeds fuzz/corpus` writes them anew");
+    }
+}

@@ -88,6 +88,16 @@ pub fn seed(kind: u8, epochs: usize) -> Vec<u8> {
 }
 
 pub fn run(data: &[u8]) -> bool {
+    resume(data);
+    true
+}
+
+/// Whether a run goes on from it. A corpus of another format would be refused by its first bytes, and test nothing.
+pub fn resumes(data: &[u8]) -> bool {
+    resume(data) == PLIM_OK
+}
+
+fn resume(data: &[u8]) -> plim_status {
     thread_local! {
         static RUNS: Vec<Run> = (0..KINDS).map(|kind| {
             let (run, path) = (setup(kind, 3), disk::path("run"));
@@ -129,9 +139,9 @@ pub fn run(data: &[u8]) -> bool {
             plim_model_free(model);
             plim_estimator_free(estimator);
             plim_optimizer_free(optimizer);
+            status
         }
-    });
-    true
+    })
 }
 
 fn parameters(model: *const plim_model) -> Vec<f32> {

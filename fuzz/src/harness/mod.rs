@@ -6,7 +6,7 @@
 
 pub mod allocator;
 mod calls;
-mod checkpoint;
+pub mod checkpoint;
 mod disk;
 mod graph;
 mod input;
@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub static TARGETS: [Target; 8] = [
     Target { name: "npz", run: graph::npz, mutate: members::mutate_npz },
     Target { name: "store", run: graph::store, mutate: members::mutate_store },
     Target { name: "safetensors", run: model::run, mutate: mutate::safetensors },
@@ -44,6 +44,21 @@ pub const TARGETS: [Target; 8] = [
 ];
 
 /// The target of that name.
-pub fn target(name: &str) -> &'static Target {
-    TARGETS.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("there is no target {name}"))
+pub const fn target(name: &str) -> &'static Target {
+    let mut i = 0;
+    while i < TARGETS.len() {
+        if same(TARGETS[i].name.as_bytes(), name.as_bytes()) {
+            return &TARGETS[i];
+        }
+        i += 1;
+    }
+    panic!("there is no such target");
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
 }
