@@ -22,7 +22,8 @@ pub use isa::{Table, available, table};
 pub use pages::try_zeros;
 pub use threads::Threads;
 
-/// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range.
+/// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range, and no
+/// column stands twice in a row.
 #[derive(Clone, Copy)]
 pub struct Sparse<'a> {
     /// Where each row starts; one more entry than rows.
