@@ -211,6 +211,10 @@ impl Drop for Offer<'_> {
             if looks < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         self.0.side_state.store(NOTHING, Ordering::Release);
+        if std::thread::panicking() {
+            // Of two panics one is enough.
+            self.0.panicked.store(false, Ordering::Relaxed);
+        }
     }
 }
 

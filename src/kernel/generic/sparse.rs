@@ -4,7 +4,6 @@ use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
 use super::{Finish, Forerunner, Reach, chunk_mut, prefetch, write_sums, zero_padded};
 use std::hint::select_unpredictable;
-use std::ops::RangeInclusive;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
 ///
@@ -18,16 +17,22 @@ pub fn sparse_times<A: Arithmetic>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    match m.len() > FAR && !BY_ITSELF.contains(&width) {
+    match is_far(m.len(), width) {
         true => sparse_times_far::<A>(a, pick, m, width, finish, out),
         false => by_chunks!(width, 64, sparse_times_chunk::<A>, a, pick, m, width, finish, out),
     }
 }
 
-/// A matrix of more numbers than this does not stay in the second-level cache.
-const FAR: usize = 1 << 18;
-/// Rows so wide are a chunk of several lines each: the processor has as many under way as it can without being asked.
-const BY_ITSELF: RangeInclusive<usize> = 33..=64;
+/// Whether rows of a matrix of so many numbers are to be asked for early. Wide ones where it does not stay in the second-level
+/// cache, narrow ones where it does not stay in the third. In between a row is a chunk of several lines: the processor has as
+/// many under way as it can without being asked.
+fn is_far(len: usize, width: usize) -> bool {
+    match width {
+        ..=32 => len > 1 << 22,
+        33..=64 => false,
+        _ => len > 1 << 18,
+    }
+}
 
 /// M in cache, or fetched well enough: all rows for one chunk of columns after the other.
 #[inline(always)]
