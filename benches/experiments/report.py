@@ -17,7 +17,7 @@ ORDER = ["machine", "cells", "spmm", "scaling", "memory", "build", "accuracy"]
 HEAD = """# Benchmarks
 
 Measured by `make bench`, which is `benches/compare.py all`; each part below is one of its sections and says its own
-command and date. The numbers behind the tables are in the `.csv` files beside this page. Rivals run on the same machine
+command, machine and date: only what stands in one table can be compared. The numbers behind the tables are in the `.csv` files beside this page. Rivals run on the same machine
 in the same sitting, in turn with us (every round runs each of them once, in a fresh process), and do the same work;
 [benches/peer.py](../../benches/peer.py) is what they run.
 """
