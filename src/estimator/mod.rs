@@ -325,9 +325,9 @@ impl Estimator {
         let loss = threads.beside(&cut, || problem.loss_and_gradient(model, workspace))?;
         *step += 1;
         // What has failed here is tried again, and told of, when it is needed.
-        if let (_, Ok(())) = next_cut.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            ahead.items.clear();
-            try_reserve_with_slack(&mut ahead.items, next.len())?;
+        let (_, cut_next) = next_cut.into_inner().unwrap_or_else(PoisonError::into_inner);
+        ahead.items.clear();
+        if cut_next.and_then(|()| try_reserve_with_slack(&mut ahead.items, next.len())).is_ok() {
             ahead.items.extend_from_slice(next);
             ahead.step = Some(next_key.step);
         }
