@@ -48,6 +48,33 @@ pub trait Arithmetic {
             s[c] = if h[c] > 0.0 { s[c] } else { 0.0 };
         }
     }
+
+    /// Which of 16 ids have their bit of `marks` set: bit i is that of the i-th. One beyond `marks` has not.
+    #[inline(always)]
+    fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
+        let mut marked = 0;
+        for i in 0..16 {
+            let word = marks.get(ids[i] as u32 as usize / 32).copied().unwrap_or(0);
+            marked |= (word >> (ids[i] & 31) & 1) << i;
+        }
+        marked
+    }
+
+    /// Writes the ids and the values whose bit of `which` is set, of 16, one behind the other to the beginning of two slices,
+    /// which hold 16 each, and anything behind them.
+    #[inline(always)]
+    fn compress(ids: &[i32; 16], values: &[f32; 16], which: u32, to: (&mut [i32], &mut [f32])) {
+        // The first one in any case: mostly there is one or none, which no branch foresees. More are rare.
+        let first = (which.trailing_zeros() as usize).min(15);
+        (to.0[0], to.1[0]) = (ids[first], values[first]);
+        let (mut which, mut found) = (which & which.wrapping_sub(1), 1);
+        while which != 0 {
+            let i = which.trailing_zeros() as usize & 15;
+            (to.0[found], to.1[found]) = (ids[i], values[i]);
+            found += 1;
+            which &= which - 1;
+        }
+    }
 }
 
 /// Every processor: multiply, round, add, round.
@@ -181,6 +208,28 @@ mod x86 {
                 }
             }
         }
+
+        #[inline(always)]
+        fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
+            let limit = i32::try_from(marks.len()).unwrap_or(i32::MAX);
+            let mut marked = 0;
+            for half in [0, 8] {
+                // SAFETY: the processor has the instructions, there are 16 ids, and lanes that are not below `limit` read
+                // nothing.
+                unsafe {
+                    let ids = _mm256_loadu_si256(ids.as_ptr().add(half).cast());
+                    let at = _mm256_srli_epi32::<5>(ids);
+                    let there = _mm256_cmpgt_epi32(_mm256_set1_epi32(limit), at);
+                    let none = _mm256_setzero_si256();
+                    let words = _mm256_mask_i32gather_epi32::<4>(none, marks.as_ptr().cast(), at, there);
+                    // Each bit becomes the sign of its word.
+                    let up = _mm256_andnot_si256(ids, _mm256_set1_epi32(31));
+                    let signs = _mm256_castsi256_ps(_mm256_sllv_epi32(words, up));
+                    marked |= (_mm256_movemask_ps(signs) as u32) << half;
+                }
+            }
+            marked
+        }
     }
 
     impl Arithmetic for Avx512 {
@@ -236,6 +285,33 @@ mod x86 {
                 let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(h, _mm512_setzero_ps());
                 _mm512_storeu_ps(s_at.add(c), _mm512_maskz_mov_ps(positive, s))
             });
+        }
+
+        #[inline(always)]
+        fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
+            let limit = i32::try_from(marks.len()).unwrap_or(i32::MAX);
+            // SAFETY: the processor has the instructions, and lanes that are not below `limit` read nothing.
+            unsafe {
+                let ids = _mm512_loadu_si512(ids.as_ptr().cast());
+                let at = _mm512_srli_epi32::<5>(ids);
+                let there = _mm512_cmplt_epu32_mask(at, _mm512_set1_epi32(limit));
+                let words = _mm512_mask_i32gather_epi32::<4>(_mm512_setzero_si512(), there, at, marks.as_ptr().cast());
+                let bits = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(ids, _mm512_set1_epi32(31)));
+                u32::from(_mm512_test_epi32_mask(words, bits))
+            }
+        }
+
+        // In a register, and stored whole: a store of chosen lanes side by side is microcode on some processors.
+        #[inline(always)]
+        fn compress(ids: &[i32; 16], values: &[f32; 16], which: u32, to: (&mut [i32], &mut [f32])) {
+            assert!(to.0.len() >= 16 && to.1.len() >= 16);
+            // SAFETY: the processor has the instructions, and there is room for 16 numbers each.
+            unsafe {
+                let (which, ids) = (which as u16, _mm512_loadu_si512(ids.as_ptr().cast()));
+                _mm512_storeu_si512(to.0.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(which, ids));
+                let values = _mm512_loadu_ps(values.as_ptr());
+                _mm512_storeu_ps(to.1.as_mut_ptr(), _mm512_maskz_compress_ps(which, values));
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ macro_rules! kernels {
             dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
+            marked_entries(a: Sparse<'_>, starts: &[usize], offsets: &[u64], marks: &[u32], columns: &mut [i32], values: &mut [f32], ends: &mut [i64]) -> usize;
             largest(values: &[f32]) -> f32;
             rectified_gradient(d: &mut [f32], h: &[f32]);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
@@ -137,6 +138,19 @@ impl Table {
         (self.cross_entropy)(z, width, labels, pick, share)
     }
 
+    /// Writes down the entries of some rows of `a` whose column is marked, and says how many there are; see
+    /// [`generic::marked_entries`]. Rows are (where each starts, how many entries come before each, and in all).
+    pub fn marked_entries(
+        &self,
+        a: Sparse<'_>,
+        (starts, offsets): (&[usize], &[u64]),
+        marks: &[u32],
+        (columns, values): (&mut [i32], &mut [f32]),
+        ends: &mut [i64],
+    ) -> usize {
+        (self.marked_entries)(a, starts, offsets, marks, columns, values, ends)
+    }
+
     /// The largest magnitude; NaN if there is one.
     pub fn largest(&self, values: &[f32]) -> f32 {
         (self.largest)(values)
@@ -162,9 +176,9 @@ impl Table {
 }
 
 #[cfg(target_arch = "x86_64")]
-kernels!(table, AVX512, avx512, "avx512", "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma", Avx512);
+kernels!(table, AVX512, avx512, "avx512", "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,bmi1,bmi2,popcnt", Avx512);
 #[cfg(target_arch = "x86_64")]
-kernels!(table, AVX2, avx2, "avx2", "avx2,fma", Avx2);
+kernels!(table, AVX2, avx2, "avx2", "avx2,fma,bmi1,bmi2,popcnt", Avx2);
 #[cfg(target_arch = "aarch64")]
 kernels!(table, NEON, neon, "neon", "neon", Neon);
 
@@ -175,7 +189,11 @@ pub fn available() -> &'static [&'static Table] {
         let mut tables = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt");
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq")

@@ -1,7 +1,7 @@
 //! One block of Â: some rows, the columns they touch, the columns relabelled 0, 1, ….
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::kernel::{Rows, Sparse, prefetch};
+use crate::kernel::{AT_ONCE, Rows, Sparse, prefetch, table};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ impl NodeMap {
 
     /// The local id of `node`: the one it has, or else `id`.
     #[inline(always)]
-    fn get_or_insert(&mut self, node: i32, id: usize) -> usize {
+    pub fn get_or_insert(&mut self, node: i32, id: usize) -> usize {
         let known = &mut self.ids[node as usize];
         *known = select_unpredictable(*known == 0, id as u32 + 1, *known);
         *known as usize - 1
@@ -42,45 +42,77 @@ impl NodeMap {
 
     /// Forgets `nodes`.
     pub fn remove(&mut self, nodes: &[i32]) {
-        nodes.iter().for_each(|&v| self.ids[v as usize] = 0);
+        let ids = &mut self.ids[..];
+        nodes.iter().for_each(|&v| ids[v as usize] = 0);
     }
 }
 
-/// A [`NodeMap`] with a bit per node beside it, which stays in the first-level cache: most questions end there.
+/// A bit per node, most of which stay in the first-level cache.
+#[derive(Default)]
+pub struct Marks {
+    bits: Vec<u32>,
+}
+
+impl Marks {
+    /// Makes room for the nodes of a graph.
+    pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
+        let words = num_nodes.div_ceil(32);
+        if self.bits.len() < words { try_resize(&mut self.bits, words) } else { Ok(()) }
+    }
+
+    /// Marks `nodes`. Those that are marked already, as often as they are, stand at the beginning of `again`, which has room
+    /// for one more than all of them; says how many they are.
+    pub fn insert(&mut self, nodes: &[i32], again: &mut [i32]) -> usize {
+        let bits = &mut self.bits[..];
+        let mut repeats = 0;
+        for &v in nodes {
+            // Written down in any case, and stays if it is known, which no branch foresees.
+            again[repeats] = v;
+            let word = &mut bits[v as usize / 32];
+            repeats += (*word >> (v % 32) & 1) as usize;
+            *word |= 1 << (v % 32);
+        }
+        repeats
+    }
+
+    /// Forgets `nodes`, which are all that are marked.
+    pub fn remove(&mut self, nodes: &[i32]) {
+        let bits = &mut self.bits[..];
+        // A few lines of the cache are cleared faster as a whole.
+        match bits.len() <= 8 * nodes.len() {
+            true => bits.fill(0),
+            false => nodes.iter().for_each(|&v| bits[v as usize / 32] = 0),
+        }
+    }
+}
+
+/// The place of each node of a list: a [`NodeMap`] with marks beside it. Most questions end at those.
 #[derive(Default)]
 pub struct Places {
+    /// Holds places of earlier lists, too: only those of marked nodes count.
     map: NodeMap,
-    marks: Vec<u64>,
+    marks: Marks,
 }
 
 impl Places {
     /// Makes room for the nodes of a graph.
     pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
         self.map.fit(num_nodes)?;
-        if self.marks.len() < num_nodes.div_ceil(64) {
-            try_resize(&mut self.marks, num_nodes.div_ceil(64))?;
-        }
-        Ok(())
+        self.marks.fit(num_nodes)
     }
 
     /// Gives each of `nodes` its place in the list.
     pub fn insert(&mut self, nodes: &[i32]) {
-        for (place, &v) in nodes.iter().enumerate() {
-            self.map.insert(v, place);
-            self.marks[v as usize / 64] |= 1 << (v % 64);
+        let (ids, bits) = (&mut self.map.ids[..], &mut self.marks.bits[..]);
+        for (&v, place) in nodes.iter().zip(1..) {
+            ids[v as usize] = place;
+            bits[v as usize / 32] |= 1 << (v % 32);
         }
-    }
-
-    /// 1 if `node` has a place, else 0.
-    #[inline(always)]
-    fn marked(&self, node: i32) -> usize {
-        (self.marks[node as usize / 64] >> (node % 64) & 1) as usize
     }
 
     /// Forgets `nodes`.
     pub fn remove(&mut self, nodes: &[i32]) {
-        self.map.remove(nodes);
-        nodes.iter().for_each(|&v| self.marks[v as usize / 64] = 0);
+        self.marks.remove(nodes);
     }
 }
 
@@ -95,12 +127,14 @@ fn try_resize_exact(v: &mut Vec<u32>, len: usize) -> Result<()> {
 pub struct Columns {
     /// The node of each column.
     pub nodes: Vec<i32>,
+    /// Where the nodes' own rows are, which are the columns of a symmetric Â.
+    spans: RowSpans,
     /// Where each column's entries end.
-    ends: Vec<usize>,
+    ends: Vec<i64>,
     /// The first row that has an entry in the column.
-    pub first_rows: Vec<u32>,
-    /// Row and value of each entry, with room for one more than there are.
-    rows: Vec<u32>,
+    pub first_rows: Vec<i32>,
+    /// Row and value of each entry, with room for more than there are.
+    rows: Vec<i32>,
     values: Vec<f32>,
 }
 
@@ -108,51 +142,62 @@ impl Columns {
     /// Forgets all columns and makes room for those of rows with so many entries in all.
     pub fn reserve(&mut self, entries: usize) -> Result<()> {
         self.nodes.clear();
-        self.ends.clear();
-        self.first_rows.clear();
-        try_reserve_with_slack(&mut self.nodes, entries)?;
-        try_reserve_with_slack(&mut self.ends, entries)?;
-        try_reserve_with_slack(&mut self.first_rows, entries)?;
-        if self.rows.len() <= entries {
-            // The rows last: it is their length that tells whether there is room in both.
-            try_resize(&mut self.values, entries + 1)?;
-            try_resize(&mut self.rows, entries + 1)?;
+        try_reserve_with_slack(&mut self.nodes, entries + 1)?;
+        if self.rows.len() < entries + AT_ONCE {
+            // The rows last: it is their length that tells whether there is room in all of them.
+            self.spans.reserve(entries)?;
+            try_reserve_with_slack(&mut self.ends, entries)?;
+            try_reserve_with_slack(&mut self.first_rows, entries)?;
+            try_resize(&mut self.values, entries + AT_ONCE)?;
+            try_resize(&mut self.rows, entries + AT_ONCE)?;
         }
         Ok(())
     }
 
-    /// Adds column `u` of the rows `above`, whose places are in `places`; [`Columns::reserve`] has made room. Takes the
-    /// cheaper way: read row u of a symmetric Â, or search for u in each row above.
-    pub fn push(&mut self, operator: Sparse<'_>, u: i32, above: &[i32], places: &Places) {
-        let (neighbours, weights) = operator.row(u as usize);
-        let start = self.ends.last().copied().unwrap_or(0);
-        let (mut end, mut first) = (start, u32::MAX);
-        if neighbours.len() <= 4 * above.len() {
-            for (at, &v) in neighbours.iter().enumerate() {
-                // Written in any case and kept if v is above: few are, here and there, which no branch foresees.
-                self.rows[end] = at as u32;
-                end += places.marked(v);
+    /// Reads the columns `nodes` of the rows `above`, whose places are in `places`. Every column has an entry there, and
+    /// [`Columns::reserve`] has made room. Takes the cheaper way for each: read row u of a symmetric Â, or search for u in each
+    /// row above.
+    pub fn read(&mut self, operator: Sparse<'_>, above: &[i32], places: &Places) -> Result<()> {
+        let Columns { nodes, spans, ends, first_rows, rows, values } = self;
+        spans.look_up(operator, nodes)?;
+        spans.ask(operator);
+        try_resize(ends, nodes.len())?;
+        try_resize(first_rows, nodes.len())?;
+        let long = |u: i32| operator.indptr[u as usize + 1] - operator.indptr[u as usize] > 64 * above.len() as i64;
+        let (mut begin, mut found) = (0, 0);
+        while begin < nodes.len() {
+            let end = nodes[begin..].iter().position(|&u| long(u)).map_or(nodes.len(), |after| begin + after);
+            let here = (&spans.starts[begin..end], &spans.offsets[begin..=end]);
+            let room = (&mut rows[found..], &mut values[found..]);
+            let count = table().marked_entries(operator, here, &places.marks.bits, room, &mut ends[begin..end]);
+            ends[begin..end].iter_mut().for_each(|end| *end += found as i64);
+            for row in &mut rows[found..found + count] {
+                *row = places.map.ids[*row as usize].wrapping_sub(1) as i32;
             }
-            for (row, value) in self.rows[start..end].iter_mut().zip(&mut self.values[start..end]) {
-                let at = *row as usize;
-                *row = places.map.ids[neighbours[at] as usize].wrapping_sub(1);
-                *value = weights[at];
-                first = first.min(*row);
-            }
-        } else {
-            for (row, &v) in above.iter().enumerate() {
-                let (columns, values) = operator.row(v as usize);
-                if let Ok(at) = columns.binary_search(&u) {
-                    self.rows[end] = row as u32;
-                    self.values[end] = values[at];
-                    end += 1;
-                    first = first.min(row as u32);
+            found += count;
+            if end < nodes.len() {
+                for (row, &v) in above.iter().enumerate() {
+                    let (columns, entries) = operator.row(v as usize);
+                    if let Ok(at) = columns.binary_search(&nodes[end]) {
+                        (rows[found], values[found]) = (row as i32, entries[at]);
+                        found += 1;
+                    }
                 }
+                ends[end] = found as i64;
             }
+            begin = end + 1;
         }
-        self.nodes.push(u);
-        self.ends.push(end);
-        self.first_rows.push(first);
+        let mut begin = 0;
+        for (first, &end) in first_rows.iter_mut().zip(&*ends) {
+            // Mostly there is no second one.
+            let end = end as usize;
+            *first = rows[begin];
+            for &row in &rows[(begin + 1).min(end)..end] {
+                *first = row.min(*first);
+            }
+            begin = end;
+        }
+        Ok(())
     }
 }
 
@@ -166,6 +211,12 @@ pub struct RowSpans {
 }
 
 impl RowSpans {
+    /// Makes room for so many rows.
+    fn reserve(&mut self, rows: usize) -> Result<()> {
+        try_reserve_with_slack(&mut self.starts, rows)?;
+        try_reserve_with_slack(&mut self.offsets, rows + 1)
+    }
+
     /// Looks up the rows `above`.
     pub fn look_up(&mut self, operator: Sparse<'_>, above: &[i32]) -> Result<()> {
         try_resize(&mut self.starts, above.len())?;
@@ -176,11 +227,14 @@ impl RowSpans {
             *first = start as usize;
             *offset = entries;
             entries += (end - start) as u64;
-            prefetch(operator.indices, start as usize);
-            prefetch(operator.values, start as usize);
         }
         self.offsets[above.len()] = entries;
         Ok(())
+    }
+
+    /// Asks for the beginnings of the rows, for whoever is going to read them all: of their columns, which are looked at first.
+    fn ask(&self, operator: Sparse<'_>) {
+        self.starts.iter().for_each(|&start| prefetch(operator.indices, start));
     }
 
     /// Entries of all rows.
@@ -204,45 +258,21 @@ pub struct Block {
     nodes: Vec<i32>,
 }
 
-/// Rows of Â copied one behind the other, so that a loop over their entries ends once, and not at every row: each of these
-/// ends would be a branch foretold wrongly.
+/// Entries of the rows above whose columns have been drawn.
 #[derive(Default)]
-pub struct Flat {
+pub struct Found {
     columns: Vec<i32>,
     values: Vec<f32>,
-    /// The entries that are kept, and how many of them come before each entry.
-    met: Vec<u32>,
-    met_before: Vec<u32>,
+    /// How often each column has been drawn, by local id.
+    times: Vec<u32>,
 }
 
-impl Flat {
-    /// Entries copied at once, whether the row has as many or not: most have fewer, and then there is no loop to end.
-    const AT_ONCE: usize = 16;
-
-    fn read(&mut self, operator: Sparse<'_>, rows: &RowSpans) -> Result<()> {
-        let entries = rows.entries();
-        if self.met_before.len() <= entries {
-            // This one last: its length tells that there is room in all of them.
-            try_resize(&mut self.columns, entries + Self::AT_ONCE)?;
-            try_resize(&mut self.values, entries + Self::AT_ONCE)?;
-            try_resize(&mut self.met, entries + 1)?;
-            try_resize(&mut self.met_before, entries + 1)?;
-        }
-        let last = operator.indices.len().saturating_sub(Self::AT_ONCE);
-        for (range, &to) in rows.ranges().zip(&rows.offsets) {
-            let to = to as usize;
-            let mut done = 0;
-            while done < range.len() && range.start + done <= last && last > 0 {
-                let (from, to) = (range.start + done, to + done);
-                self.columns[to..to + Self::AT_ONCE].copy_from_slice(&operator.indices[from..from + Self::AT_ONCE]);
-                self.values[to..to + Self::AT_ONCE].copy_from_slice(&operator.values[from..from + Self::AT_ONCE]);
-                done += Self::AT_ONCE;
-            }
-            if done < range.len() {
-                let rest = range.start + done..range.end;
-                self.columns[to + done..][..rest.len()].copy_from_slice(&operator.indices[rest.clone()]);
-                self.values[to + done..][..rest.len()].copy_from_slice(&operator.values[rest]);
-            }
+impl Found {
+    fn reserve(&mut self, entries: usize) -> Result<()> {
+        if self.columns.len() < entries + AT_ONCE {
+            // The columns last: it is their length that tells whether there is room in both.
+            try_resize(&mut self.values, entries + AT_ONCE)?;
+            try_resize(&mut self.columns, entries + AT_ONCE)?;
         }
         Ok(())
     }
@@ -283,6 +313,7 @@ impl Block {
     /// [`Block::forget`].
     pub fn read(&mut self, operator: Sparse<'_>, rows: &RowSpans, map: &mut NodeMap) -> Result<()> {
         let entries = rows.entries();
+        rows.ask(operator);
         try_resize(&mut self.indptr, rows.starts.len() + 1)?;
         try_resize(&mut self.indices, entries)?;
         try_resize(&mut self.values, entries)?;
@@ -307,54 +338,50 @@ impl Block {
         Ok(())
     }
 
-    /// Reads rows of Â, but only the columns that have been drawn, each times `weight` for every time it has. Columns get
-    /// local ids in the order in which they are met, and keep them in `map` until [`Block::forget`]. `flat` is
-    /// scratch.
+    /// Reads rows of Â, but only the columns that are marked: they have been drawn, each once and once more for every time that
+    /// it is in `again`. An entry is multiplied by `weight` for every draw. Columns get local ids in the order in which they
+    /// are met, and keep them in `map` until [`Block::forget`]. `found` is scratch.
     pub fn read_drawn(
         &mut self,
         operator: Sparse<'_>,
         rows: &RowSpans,
-        times_drawn: &[u16],
+        (marks, again): (&Marks, &[i32]),
         weight: f64,
         map: &mut NodeMap,
-        flat: &mut Flat,
+        found: &mut Found,
     ) -> Result<()> {
-        let entries = rows.entries();
+        rows.ask(operator);
+        found.reserve(rows.entries())?;
         try_resize(&mut self.indptr, rows.starts.len() + 1)?;
-        flat.read(operator, rows)?;
-        let Flat { columns, values, met, met_before } = flat;
-        let mut count = 0;
-        let (met, met_before) = (&mut met[..entries + 1], &mut met_before[..entries + 1]);
-        for (e, &u) in columns[..entries].iter().enumerate() {
-            // Written in any case and kept if u has been drawn, which no branch foresees.
-            met[count] = e as u32;
-            met_before[e] = count as u32;
-            count += usize::from(times_drawn[u as usize] != 0);
-        }
-        met_before[entries] = count as u32;
-        for (offset, &e) in self.indptr.iter_mut().zip(&rows.offsets) {
-            *offset = i64::from(met_before[e as usize]);
-        }
+        self.indptr[0] = 0;
+        let spans = (&rows.starts[..], &rows.offsets[..=rows.starts.len()]);
+        let room = (&mut found.columns[..], &mut found.values[..]);
+        let count = table().marked_entries(operator, spans, &marks.bits, room, &mut self.indptr[1..]);
         try_resize(&mut self.indices, count)?;
         try_resize(&mut self.values, count)?;
         try_resize(&mut self.nodes, count + 1)?;
-        let mut known = 0;
-        for ((&e, index), value) in met.iter().zip(&mut self.indices).zip(&mut self.values) {
-            let u = columns[e as usize];
-            let scale = (f64::from(times_drawn[u as usize]) * weight) as f32;
-            *value = values[e as usize] * scale;
-            self.nodes[known] = u;
+        let (mut known, nodes) = (0, &mut self.nodes[..]);
+        for (index, &u) in self.indices.iter_mut().zip(&found.columns) {
+            // Written down in any case, and stays if it is new.
+            nodes[known] = u;
             *index = map.get_or_insert(u, known) as i32;
             known += usize::from(*index == known as i32);
         }
         self.nodes.truncate(known);
+        try_resize(&mut found.times, known)?;
+        found.times.fill(1);
+        again.iter().filter_map(|&u| map.get(u)).for_each(|id| found.times[id] += 1);
+        let times = &found.times[..];
+        for ((value, &a), &id) in self.values.iter_mut().zip(&found.values).zip(&self.indices) {
+            *value = a * (f64::from(times[id as usize]) * weight) as f32;
+        }
         Ok(())
     }
 
     /// Takes over entries given column by column, times the column's scale; columns with scale 0 stay out.
     pub fn assemble(&mut self, num_rows: usize, columns: &Columns, scale: &[f32]) -> Result<()> {
         let Columns { nodes, ends, rows, values, .. } = columns;
-        let most = ends.last().copied().unwrap_or(0);
+        let most = ends.last().map_or(0, |&end| end as usize);
         // Two ahead: row r is counted at r + 2, so that the sums stand at r + 1, and what is filled in moves them to the
         // row's end.
         try_resize(&mut self.indptr, num_rows + 2)?;
@@ -365,15 +392,19 @@ impl Block {
         self.indptr.fill(0);
         let mut begin = 0;
         for (&end, &scale) in ends.iter().zip(scale) {
+            let end = end as usize;
             let rows = &rows[begin..if scale != 0.0 { end } else { begin }];
             rows.iter().for_each(|&row| self.indptr[row as usize + 2] += 1);
             begin = end;
         }
-        for row in 0..num_rows {
-            self.indptr[row + 2] += self.indptr[row + 1];
+        let mut sum = 0;
+        for offset in &mut self.indptr[2..] {
+            sum += *offset;
+            *offset = sum;
         }
         let mut begin = 0;
         for ((&end, &scale), &node) in ends.iter().zip(scale).zip(nodes) {
+            let end = end as usize;
             if scale != 0.0 {
                 for (&row, &value) in rows[begin..end].iter().zip(&values[begin..end]) {
                     let to = &mut self.indptr[row as usize + 1];
@@ -395,10 +426,11 @@ impl Block {
     /// Drops the rows that have no entry, and their nodes from `above`.
     pub fn drop_empty_rows(&mut self, above: &mut Vec<i32>) {
         let (mut kept, mut start) = (0, 0);
-        for row in 0..above.len() {
-            let end = self.indptr[row + 1];
-            above[kept] = above[row];
-            self.indptr[kept + 1] = end;
+        let (nodes, ends) = (&mut above[..], &mut self.indptr[1..]);
+        for row in 0..nodes.len() {
+            let end = ends[row];
+            nodes[kept] = nodes[row];
+            ends[kept] = end;
             kept += usize::from(end > start);
             start = end;
         }

@@ -1,6 +1,6 @@
 //! The chain of blocks of one gradient or prediction, from the batch down to the input.
 
-use super::block::{Columns, Flat, Places, RowSpans};
+use super::block::{Columns, Found, Marks, Places, RowSpans};
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
@@ -43,15 +43,17 @@ pub struct Sampler {
     rows: RowSpans,
     /// Nodes drawn, useful or not.
     drawn: Vec<i32>,
-    /// Row and column of each entry picked.
-    picks: Vec<(u32, i32)>,
-    /// Entries of the rows above.
-    flat: Flat,
-    /// How often each node of the graph has been drawn.
-    times_drawn: Vec<u16>,
+    /// Row of each entry picked, and where it is in Â; then its column, by local id.
+    picks: Vec<(i32, usize)>,
+    /// Those that have been drawn before, once for every time.
+    again: Vec<i32>,
+    /// Which nodes of the graph have been drawn.
+    marks: Marks,
+    /// Entries of the rows above that meet a draw.
+    found: Found,
     /// Places of the rows above.
     places: Places,
-    /// Local ids of the columns looked at.
+    /// Local ids of the columns picked.
     looked_at: NodeMap,
     columns: Columns,
 }
@@ -221,7 +223,7 @@ impl UniformWay {
         // By columns t·E/n entries are picked. Each costs as much as a dozen entries read or a few draws made.
         let picked = size as f64 * entries as f64 / num_nodes as f64;
         let by_columns = symmetric && entries <= num_nodes && size <= num_nodes / 5;
-        let by_rows = size <= usize::from(u16::MAX) && 2 * size <= entries;
+        let by_rows = 2 * size <= entries;
         match (by_rows, by_columns) {
             (true, true) if 3.0 * picked < rows as f64 => UniformWay::ByColumns,
             (true, _) => UniformWay::ByRows,
@@ -287,17 +289,15 @@ impl Sampler {
         stream: &mut Stream,
     ) -> Result<()> {
         let num_nodes = operator.num_rows();
-        if self.times_drawn.len() < num_nodes {
-            try_resize(&mut self.times_drawn, num_nodes)?;
-        }
+        self.marks.fit(num_nodes)?;
         try_resize(&mut self.drawn, size)?;
+        try_resize(&mut self.again, size + 1)?;
         stream.fill_below(num_nodes as u32, &mut self.drawn);
-        for &u in &self.drawn {
-            self.times_drawn[u as usize] += 1;
-        }
-        let read = block.read_drawn(operator, &self.rows, &self.times_drawn, weight, &mut self.map, &mut self.flat);
+        let repeats = self.marks.insert(&self.drawn, &mut self.again);
+        let draws = (&self.marks, &self.again[..repeats]);
+        let read = block.read_drawn(operator, &self.rows, draws, weight, &mut self.map, &mut self.found);
         block.forget(&mut self.map);
-        self.drawn.iter().for_each(|&u| self.times_drawn[u as usize] = 0);
+        self.marks.remove(&self.drawn);
         read
     }
 
@@ -316,9 +316,14 @@ impl Sampler {
         let candidates = stream.binomial(size as u64, entries as f64 / operator.num_rows() as f64);
         self.pick(operator, above, entries, candidates as usize, stream)?;
         self.places.insert(above);
-        self.look(operator, above);
+        let read = self.columns.read(operator, above, &self.places);
         self.places.remove(above);
-        self.looked_at.remove(&self.columns.nodes);
+        read?;
+        try_resize(&mut self.counts, self.columns.nodes.len())?;
+        self.counts.fill(0);
+        for &(row, column) in &self.picks {
+            self.counts[column as usize] += u64::from(self.columns.first_rows[column as usize] == row);
+        }
         try_resize(&mut self.scale, self.counts.len())?;
         self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
         block.assemble(above.len(), &self.columns, &self.scale)
@@ -338,7 +343,7 @@ impl Sampler {
         try_reserve_with_slack(&mut self.ids, entries)
     }
 
-    /// Picks `candidates` entries of the rows above.
+    /// Picks `candidates` entries of the rows above, and lists their columns.
     fn pick(
         &mut self,
         operator: Sparse<'_>,
@@ -359,34 +364,23 @@ impl Sampler {
                 left -= half;
             }
             let at = self.rows.starts[row] + (entry - self.rows.offsets[row]) as usize;
-            let u = operator.indices[at];
+            prefetch(operator.indices, at);
+            self.picks.push((row as i32, at));
+        }
+        let nodes = &mut self.columns.nodes;
+        nodes.resize(candidates.min(entries as usize) + 1, 0);
+        let mut known = 0;
+        for (_, at) in &mut self.picks {
+            let u = operator.indices[*at];
             prefetch(operator.indptr, u as usize);
-            self.picks.push((row as u32, u));
+            // Written down in any case, and stays if it is new.
+            nodes[known] = u;
+            *at = self.looked_at.get_or_insert(u, known);
+            known += usize::from(*at == known);
         }
-        for &(_, u) in &self.picks {
-            let (start, end) = (operator.indptr[u as usize] as usize, operator.indptr[u as usize + 1] as usize);
-            for at in [start, end.saturating_sub(1)] {
-                prefetch(operator.indices, at);
-                prefetch(operator.values, at);
-            }
-        }
+        nodes.truncate(known);
+        self.looked_at.remove(nodes);
         Ok(())
-    }
-
-    /// Counts, for each column picked, the picks that are its first entry.
-    fn look(&mut self, operator: Sparse<'_>, above: &[i32]) {
-        for &(row, u) in &self.picks {
-            let column = match self.looked_at.get(u) {
-                Some(column) => column,
-                None => {
-                    self.columns.push(operator, u, above, &self.places);
-                    self.counts.push(0);
-                    self.looked_at.insert(u, self.counts.len() - 1);
-                    self.counts.len() - 1
-                }
-            };
-            self.counts[column] += u64::from(self.columns.first_rows[column] == row);
-        }
     }
 
     /// Chooses columns of a block just read; `false` if all of them stay as they are.

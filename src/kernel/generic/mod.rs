@@ -43,11 +43,13 @@ macro_rules! by_chunks {
 
 mod dense;
 mod narrow;
+mod search;
 mod softmax;
 mod sparse;
 mod update;
 
 pub use dense::{GROUP, dense_times, dense_transposed_times};
+pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, descend, largest, rectified_gradient};
