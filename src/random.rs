@@ -78,6 +78,30 @@ impl Stream {
         }
     }
 
+    /// Puts a list into an order by chance, all orders alike: as a call of [`Stream::below`] for each place would, but for the
+    /// numbers that it leaves unused at the end.
+    pub fn shuffle(&mut self, list: &mut [i32]) {
+        const AT_ONCE: usize = 64;
+        let mut bytes = [0u8; 4 * AT_ONCE];
+        let mut used = AT_ONCE;
+        for place in (1..list.len()).rev() {
+            let choices = place as u64 + 1;
+            let other = loop {
+                if used == AT_ONCE {
+                    self.0.fill_bytes(&mut bytes);
+                    used = 0;
+                }
+                let product = u64::from(u32::from_le_bytes(bytes.as_chunks().0[used])) * choices;
+                used += 1;
+                let lower = product as u32;
+                if u64::from(lower) >= choices || lower >= (choices as u32).wrapping_neg() % choices as u32 {
+                    break product >> 32;
+                }
+            };
+            list.swap(place, other as usize);
+        }
+    }
+
     /// Any word: a seed for other streams.
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
@@ -163,6 +187,18 @@ mod tests {
             if n < 100_000 {
                 assert!(out.iter().all(|&x| x as u64 == one.below(u64::from(n))));
             }
+        }
+    }
+
+    #[test]
+    fn a_shuffled_list_is_that_of_as_many_calls() {
+        for length in [0, 1, 2, 63, 64, 65, 1000] {
+            let (mut one, mut many) = (stream(5), stream(5));
+            let mut list: Vec<i32> = (0..length).collect();
+            let mut wanted = list.clone();
+            many.shuffle(&mut list);
+            (1..wanted.len()).rev().for_each(|i| wanted.swap(i, one.below(i as u64 + 1) as usize));
+            assert_eq!(list, wanted);
         }
     }
 

@@ -281,9 +281,7 @@ impl Run<'_> {
         // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
         let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
         self.order.copy_from_slice(self.items);
-        for i in (1..self.order.len()).rev() {
-            self.order.swap(i, random.below(i as u64 + 1) as usize);
-        }
+        random.shuffle(&mut self.order);
         let num_steps = self.num_steps();
         let mut sum = 0.0;
         let (size, count) = (self.options.batch_size, self.order.len());
