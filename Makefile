@@ -419,7 +419,8 @@ tsan-here:
 	$(call sanitized,tsan,thread,-Zbuild-std)
 	$(call must-find,tsan,thread,race,data race)
 	$(call run-sanitized,tsan,thread,TSAN_OPTIONS=die_after_fork=0,$(THREADED))
-	$(UNSTABLE) RUSTFLAGS='-Zsanitizer=thread' $(CARGO) test --release --lib -Zbuild-std --target $(HOST) \
+	TSAN_OPTIONS=allocator_may_return_null=1 $(UNSTABLE) RUSTFLAGS='-Zsanitizer=thread' \
+	  $(CARGO) test --release --lib -Zbuild-std --target $(HOST) \
 	  --target-dir $(TARGET)/tsan -- kernel:: capi::
 
 # Miri runs the unit tests of the modules that hold the unsafe code, but for those that map files.
