@@ -12,7 +12,7 @@ pub use pass::Workspace;
 use crate::error::{Error, Result, try_copied, try_with_capacity};
 use crate::fork;
 use crate::graph::Graph;
-use crate::kernel::{Buffer, Threads};
+use crate::kernel::{Buffer, Threads, table};
 use crate::random::{Purpose, Stream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -106,7 +106,8 @@ impl Model {
             let text = format!("count = {}, but the model has {} parameters", src.len(), self.parameters.len());
             return Err(Error::ShapeMismatch(text));
         }
-        if let Some(at) = src.iter().position(|v| !v.is_finite()) {
+        if !table().largest(src).is_finite() {
+            let at = src.iter().position(|v| !v.is_finite()).unwrap_or(0);
             return Err(Error::entry("src", at, src[at], "is not finite"));
         }
         self.parameters.copy_from_slice(src);

@@ -2,7 +2,7 @@
 
 use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
-use super::{Finish, Forerunner, Reach, chunk_mut, prefetch, write_sums, zero_padded};
+use super::{Finish, Forerunner, Reach, chunk_mut, prefetch_early, write_sums, zero_padded};
 use std::hint::select_unpredictable;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
@@ -24,14 +24,9 @@ pub fn sparse_times<A: Arithmetic>(
 }
 
 /// Whether rows of a matrix of so many numbers are to be asked for early. Wide ones where it does not stay in the second-level
-/// cache, narrow ones where it does not stay in the third. In between a row is a chunk of several lines: the processor has as
-/// many under way as it can without being asked.
+/// cache, narrow ones where it does not stay in the third.
 fn is_far(len: usize, width: usize) -> bool {
-    match width {
-        ..=32 => len > 1 << 22,
-        33..=64 => false,
-        _ => len > 1 << 18,
-    }
+    len > if width <= 64 { 1 << 22 } else { 1 << 18 }
 }
 
 /// M in cache, or fetched well enough: all rows for one chunk of columns after the other.
@@ -65,8 +60,8 @@ fn sparse_times_far<A: Arithmetic>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    /// Bytes of M on their way.
-    const UNDER_WAY: usize = 8192;
+    /// Bytes of M on their way, at the most: they are to stay in the second-level cache.
+    const UNDER_WAY: usize = 1 << 17;
     let count = out.len() / width;
     let entries_ahead = (UNDER_WAY / (4 * width)).clamp(4, 64);
     let mut scout = Scout { a, pick, count, row: 0, left: &[] };
@@ -117,7 +112,7 @@ impl Scout<'_> {
             let (now, later) = self.left.split_at(entries.min(self.left.len()));
             for &k in now {
                 for column in (0..width).step_by(16) {
-                    prefetch(m, k as u32 as usize * width + column);
+                    prefetch_early(m, k as u32 as usize * width + column);
                 }
             }
             self.left = later;
