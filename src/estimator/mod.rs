@@ -1,5 +1,6 @@
 //! Gradient estimators: from a batch to a gradient, each with the property it declares.
 
+mod ahead;
 mod problem;
 
 pub use problem::{Evaluation, Key, Problem};
@@ -8,7 +9,8 @@ use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack
 use crate::graph::{Graph, Split};
 use crate::kernel::table;
 use crate::model::{Model, Workspace};
-use crate::sample::{Cut, Distribution, Layer, checksum};
+use crate::sample::{Distribution, Layer, checksum};
+use ahead::Ahead;
 use std::sync::{Mutex, PoisonError};
 
 /// The mean over draws is the true gradient.
@@ -28,15 +30,6 @@ pub struct Estimator {
     /// The state of a problem and the number of layers that the workspace's chain is for, if it can be used again.
     cut_for: Option<(u64, usize)>,
     ahead: Ahead,
-}
-
-/// What another thread has cut for the next of several estimates.
-#[derive(Default)]
-struct Ahead {
-    cut: Cut,
-    /// The step and the items it is for, if any.
-    step: Option<u64>,
-    items: Vec<i32>,
 }
 
 /// What an estimator draws.
@@ -306,31 +299,34 @@ impl Estimator {
             return self.estimate(model, problem, items);
         }
         let Estimator { kind, seed, step, workspace, ahead, .. } = self;
+        let Ahead { cut: next_cut, step: prepared, items: prepared_items, trial } = ahead;
         let (num_layers, key) = (model.num_layers(), Key { seed: *seed, step: *step });
-        match ahead.step.take() == Some(key.step) && ahead.items == items {
-            true => workspace.exchange(&mut ahead.cut),
-            false => problem.cut(num_layers, kind, key, items, &mut workspace.cut)?,
-        }
-        let Some(next) = next else {
-            let loss = problem.loss_and_gradient(model, workspace)?;
-            *step += 1;
-            return Ok((loss, workspace.gradient()));
-        };
-        let next_key = Key { step: key.step + 1, ..key };
-        let next_cut = Mutex::new((&mut ahead.cut, Ok(())));
-        let cut = || {
-            let mut next_cut = next_cut.lock().unwrap_or_else(PoisonError::into_inner);
-            next_cut.1 = problem.cut(num_layers, kind, next_key, next, next_cut.0);
-        };
-        let loss = threads.beside(&cut, || problem.loss_and_gradient(model, workspace))?;
+        let next = next.filter(|_| trial.ahead());
+        let loss = trial.step(|| -> Result<f64> {
+            match prepared.take() == Some(key.step) && prepared_items == items {
+                true => workspace.exchange(next_cut),
+                false => problem.cut(num_layers, kind, key, items, &mut workspace.cut)?,
+            }
+            let Some(next) = next else {
+                return problem.loss_and_gradient(model, workspace);
+            };
+            let next_key = Key { step: key.step + 1, ..key };
+            let side = Mutex::new((next_cut, Ok(())));
+            let cut = || {
+                let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
+                side.1 = problem.cut(num_layers, kind, next_key, next, side.0);
+            };
+            let loss = threads.beside(&cut, || problem.loss_and_gradient(model, workspace))?;
+            // What has failed here is tried again, and told of, when it is needed.
+            let (_, cut_next) = side.into_inner().unwrap_or_else(PoisonError::into_inner);
+            prepared_items.clear();
+            if cut_next.and_then(|()| try_reserve_with_slack(prepared_items, next.len())).is_ok() {
+                prepared_items.extend_from_slice(next);
+                *prepared = Some(next_key.step);
+            }
+            Ok(loss)
+        })?;
         *step += 1;
-        // What has failed here is tried again, and told of, when it is needed.
-        let (_, cut_next) = next_cut.into_inner().unwrap_or_else(PoisonError::into_inner);
-        ahead.items.clear();
-        if cut_next.and_then(|()| try_reserve_with_slack(&mut ahead.items, next.len())).is_ok() {
-            ahead.items.extend_from_slice(next);
-            ahead.step = Some(next_key.step);
-        }
         Ok((loss, workspace.gradient()))
     }
 
