@@ -1,5 +1,6 @@
-//! Cutting for the next estimate while this one is at work.
+//! Cutting for the next estimate while this one is at work, and whether threads are worth while.
 
+use crate::error::{Result, try_reserve_with_slack};
 use crate::sample::Cut;
 use std::time::Instant;
 
@@ -9,74 +10,105 @@ pub struct Ahead {
     /// What has been cut.
     pub cut: Cut,
     /// The step and the items it is for, if any.
-    pub step: Option<u64>,
-    /// See `step`.
-    pub items: Vec<i32>,
-    /// Whether it is worth while.
-    pub trial: Trial,
+    step: Option<u64>,
+    items: Vec<i32>,
 }
 
-/// Finds out whether cutting ahead is faster, by doing both for a few steps and then what was faster for many: what one core has
-/// cut has to travel to the other, and on some machines that takes as long as the cut. The numbers are the same either way.
+impl Ahead {
+    /// Whether it is for this step and these items; then it is taken.
+    pub fn take(&mut self, step: u64, items: &[i32]) -> bool {
+        self.step.take() == Some(step) && self.items == items
+    }
+
+    /// It is for this step and these items.
+    pub fn remember(&mut self, step: u64, items: &[i32]) -> Result<()> {
+        self.items.clear();
+        try_reserve_with_slack(&mut self.items, items.len())?;
+        self.items.extend_from_slice(items);
+        self.step = Some(step);
+        Ok(())
+    }
+
+    /// It is for none.
+    pub fn forget(&mut self) {
+        self.step = None;
+    }
+}
+
+/// How the threads of a model work at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The caller's thread does it all.
+    Alone,
+    /// Large products are shared.
+    Shared,
+    /// They are, and another thread cuts for the next step.
+    Ahead,
+}
+
+/// Finds out which way is fastest by going each for a few steps, and then the fastest for many. What one core has computed has to
+/// travel to the other, and on some machines that takes longer than it takes to compute. The numbers are the same every way.
 pub struct Trial {
     /// Steps since it began.
     steps: usize,
-    /// The seconds of the steps without and with it.
-    seconds: [[f64; Self::TIMED]; 2],
-    /// Whether it is faster.
-    faster: bool,
+    /// The seconds of the steps each way.
+    seconds: [[f64; Self::TIMED]; Self::WAYS.len()],
+    fastest: Way,
 }
 
 impl Default for Trial {
     fn default() -> Self {
-        Trial { steps: 0, seconds: [[0.0; Self::TIMED]; 2], faster: false }
+        Trial { steps: 0, seconds: [[0.0; Self::TIMED]; Self::WAYS.len()], fastest: Way::Ahead }
     }
 }
 
 impl Trial {
-    /// Steps of each kind that are timed, after some that are not: they end what the kind before has begun.
+    const WAYS: [Way; 3] = [Way::Ahead, Way::Shared, Way::Alone];
+    /// Steps that are timed each way, after some that are not: they end what the way before has begun.
     const TIMED: usize = 25;
     const SKIPPED: usize = 3;
     const TRIED: usize = Self::SKIPPED + Self::TIMED;
-    /// Steps before it is tried again.
-    const LASTS: usize = 2000;
-    /// It has to be faster by this much: the other thread could be somebody else's.
+    /// All steps of a trial, and those after which there is another one.
+    const ALL: usize = Self::TRIED * Self::WAYS.len();
+    const LASTS: usize = 4000;
+    /// Threads that are not worth while are left to others.
     const WORTH_WHILE: f64 = 0.97;
+    /// Seconds of a step that is long enough for threads to be worth while anywhere, and too long for trials.
+    const LONG: f64 = 1e-3;
 
-    /// Whether the next step is to cut ahead.
-    pub fn ahead(&self) -> bool {
-        match self.steps / Self::TRIED {
-            0 => false,
-            1 => true,
-            _ => self.faster,
-        }
+    /// The way that the next step is to go.
+    pub fn way(&self) -> Way {
+        Self::WAYS.get(self.steps / Self::TRIED).copied().unwrap_or(self.fastest)
     }
 
-    /// Does the next step, and looks at the time if it is one of the trial's.
-    pub fn step<R>(&mut self, step: impl FnOnce() -> R) -> R {
-        if self.steps >= 2 * Self::TRIED {
-            self.count(0.0);
-            return step();
-        }
-        let start = Instant::now();
-        let result = step();
-        self.count(start.elapsed().as_secs_f64());
-        result
+    /// The time, if the next step is one of the trial's.
+    pub fn start(&self) -> Option<Instant> {
+        (self.steps < Self::ALL).then(Instant::now)
     }
 
-    /// A step has been done, in so many seconds.
-    fn count(&mut self, seconds: f64) {
-        let (kind, number) = (self.steps / Self::TRIED, self.steps % Self::TRIED);
-        if kind < 2 && number >= Self::SKIPPED {
-            self.seconds[kind][number - Self::SKIPPED] = seconds;
+    /// The step has been done that started then.
+    pub fn count(&mut self, start: Option<Instant>) {
+        self.count_seconds(start.map_or(0.0, |start| start.elapsed().as_secs_f64()));
+    }
+
+    fn count_seconds(&mut self, seconds: f64) {
+        let (way, number) = (self.steps / Self::TRIED, self.steps % Self::TRIED);
+        if let (Some(times), Some(at)) = (self.seconds.get_mut(way), number.checked_sub(Self::SKIPPED)) {
+            times[at] = seconds;
         }
         self.steps = (self.steps + 1) % Self::LASTS;
-        if self.steps == 2 * Self::TRIED {
-            let median = |mut seconds: [f64; Self::TIMED]| {
+        if seconds > Self::LONG {
+            (self.steps, self.fastest) = (Self::ALL, Way::Ahead);
+        } else if self.steps == Self::ALL {
+            let [ahead, shared, alone] = self.seconds.map(|mut seconds| {
                 seconds.sort_unstable_by(f64::total_cmp);
                 seconds[Self::TIMED / 2]
+            });
+            self.fastest = match ahead.min(shared) < Self::WORTH_WHILE * alone {
+                false => Way::Alone,
+                true if ahead < shared => Way::Ahead,
+                true => Way::Shared,
             };
-            self.faster = median(self.seconds[1]) < Self::WORTH_WHILE * median(self.seconds[0]);
         }
     }
 }
@@ -85,40 +117,40 @@ impl Trial {
 mod tests {
     use super::*;
 
-    /// Which of so many steps cut ahead, when each takes so many seconds without and with it, now and then more.
-    fn choices(steps: usize, seconds: [f64; 2]) -> Vec<bool> {
+    /// The ways of so many steps that take so many seconds ahead, shared and alone, every third one far more.
+    fn ways(steps: usize, seconds: [f64; 3]) -> Vec<Way> {
         let mut trial = Trial::default();
         let choose = |step: usize| {
-            let ahead = trial.ahead();
-            trial.count(seconds[usize::from(ahead)] * if step % 3 == 0 { 40.0 } else { 1.0 });
-            ahead
+            let way = trial.way();
+            let at = Trial::WAYS.iter().position(|w| *w == way).expect("a way");
+            trial.count_seconds(seconds[at] * if step % 3 == 0 { 20.0 } else { 1.0 });
+            way
         };
         (0..steps).map(choose).collect()
     }
 
     #[test]
-    fn both_are_tried_and_the_faster_one_is_kept_until_the_next_trial() {
-        for (seconds, faster) in [([2e-5, 3e-5], false), ([2e-5, 1.99e-5], false), ([3e-5, 2e-5], true)] {
-            let choices = choices(2 * Trial::LASTS, seconds);
-            let (first_time, second_time) = choices.split_at(Trial::LASTS);
+    fn every_way_is_tried_and_the_fastest_one_is_kept_until_the_next_trial() {
+        for (seconds, fastest) in [
+            ([2e-5, 3e-5, 4e-5], Way::Ahead),
+            ([3e-5, 2e-5, 4e-5], Way::Shared),
+            ([3e-5, 2e-5, 1e-5], Way::Alone),
+            ([1.99e-5, 3e-5, 2e-5], Way::Alone),
+        ] {
+            let ways = ways(2 * Trial::LASTS, seconds);
+            let (first_time, second_time) = ways.split_at(Trial::LASTS);
             for time in [first_time, second_time] {
-                let (without, rest) = time.split_at(Trial::TRIED);
-                let (with, kept) = rest.split_at(Trial::TRIED);
-                assert!(without.iter().all(|&ahead| !ahead) && with.iter().all(|&ahead| ahead));
-                assert!(kept.iter().all(|&ahead| ahead == faster), "{seconds:?}");
+                let (tried, kept) = time.split_at(Trial::ALL);
+                for (steps, way) in tried.chunks(Trial::TRIED).zip(Trial::WAYS) {
+                    assert!(steps.iter().all(|w| *w == way));
+                }
+                assert!(kept.iter().all(|w| *w == fastest), "{seconds:?}");
             }
         }
     }
 
     #[test]
-    fn a_step_is_done_once_and_gives_what_it_gives() {
-        let (mut trial, mut done) = (Trial::default(), 0);
-        for step in 0..Trial::LASTS + 5 {
-            let answer = trial.step(|| {
-                done += 1;
-                step
-            });
-            assert_eq!((answer, done), (step, step + 1));
-        }
+    fn a_long_step_ends_the_trial_with_all_threads_at_work() {
+        assert!(ways(500, [2e-3, 1e-3, 1e-3]).iter().all(|w| *w == Way::Ahead));
     }
 }

@@ -5,12 +5,12 @@ mod problem;
 
 pub use problem::{Evaluation, Key, Problem};
 
-use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack};
+use crate::error::{Error, Result, try_copied, try_filled};
 use crate::graph::{Graph, Split};
-use crate::kernel::table;
+use crate::kernel::{Threads, table};
 use crate::model::{Model, Workspace};
 use crate::sample::{Distribution, Layer, checksum};
-use ahead::Ahead;
+use ahead::{Ahead, Trial, Way};
 use std::sync::{Mutex, PoisonError};
 
 /// The mean over draws is the true gradient.
@@ -30,6 +30,7 @@ pub struct Estimator {
     /// The state of a problem and the number of layers that the workspace's chain is for, if it can be used again.
     cut_for: Option<(u64, usize)>,
     ahead: Ahead,
+    trial: Trial,
 }
 
 /// What an estimator draws.
@@ -63,7 +64,15 @@ pub enum Kind {
 
 impl Estimator {
     fn new(kind: Kind) -> Self {
-        Estimator { kind, seed: 0, step: 0, workspace: Box::default(), cut_for: None, ahead: Ahead::default() }
+        Estimator {
+            kind,
+            seed: 0,
+            step: 0,
+            workspace: Box::default(),
+            cut_for: None,
+            ahead: Ahead::default(),
+            trial: Trial::default(),
+        }
     }
 
     /// The exact gradient over all training nodes.
@@ -271,6 +280,24 @@ impl Estimator {
     /// The same over items that are known to be distinct and to have something to learn from, with model and problem that
     /// have passed [`Estimator::check`]. The loss is finite, the gradient may not be.
     pub fn estimate(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<(f64, &[f32])> {
+        self.ahead.forget();
+        let loss = self.loss(model, problem, items)?;
+        Ok((loss, self.workspace.gradient()))
+    }
+
+    fn loss(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
+        self.cut(model, problem, items)?;
+        let loss = problem.loss_and_gradient(model, &mut self.workspace)?;
+        self.step += 1;
+        Ok(loss)
+    }
+
+    /// Cuts what an estimate over `items` needs, if it is not there.
+    fn cut(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<()> {
+        if self.ahead.take(self.step, items) {
+            self.workspace.exchange(&mut self.ahead.cut);
+            return Ok(());
+        }
         // All training items of the same problem need the same chain every time.
         let cut_for = matches!(self.kind, Kind::Full).then(|| (problem.version(), model.num_layers()));
         if cut_for.is_none() || cut_for != self.cut_for {
@@ -279,9 +306,7 @@ impl Estimator {
             problem.cut(model.num_layers(), &self.kind, key, items, &mut self.workspace.cut)?;
             self.cut_for = cut_for;
         }
-        let loss = problem.loss_and_gradient(model, &mut self.workspace)?;
-        self.step += 1;
-        Ok((loss, self.workspace.gradient()))
+        Ok(())
     }
 
     /// [`Estimator::estimate`] where the next estimate is known to be for `next`: what it needs is cut meanwhile, if the model
@@ -295,44 +320,48 @@ impl Estimator {
         next: Option<&[i32]>,
     ) -> Result<(f64, &[f32])> {
         let threads = model.threads()?;
-        if self.is_full() || threads.count() == 1 || !problem.takes_cutting(model.num_layers(), &self.kind) {
+        if threads.count() == 1 {
             return self.estimate(model, problem, items);
         }
+        let (way, start) = (self.trial.way(), self.trial.start());
+        let takes_cutting = !self.is_full() && problem.takes_cutting(model.num_layers(), &self.kind);
+        let loss = match (way, next.filter(|_| takes_cutting)) {
+            (Way::Ahead, Some(next)) => self.loss_and_next_cut(model, problem, items, next, &threads)?,
+            (Way::Alone, _) => threads.alone(|| self.loss(model, problem, items))?,
+            _ => self.loss(model, problem, items)?,
+        };
+        self.trial.count(start);
+        Ok((loss, self.workspace.gradient()))
+    }
+
+    /// [`Estimator::loss`], while another thread cuts what the next one, for `next`, needs.
+    fn loss_and_next_cut(
+        &mut self,
+        model: &Model,
+        problem: &dyn Problem,
+        items: &[i32],
+        next: &[i32],
+        threads: &Threads,
+    ) -> Result<f64> {
+        self.cut(model, problem, items)?;
         let Estimator { kind, seed, step, workspace, ahead, .. } = self;
-        let Ahead { cut: next_cut, step: prepared, items: prepared_items, trial } = ahead;
-        let (num_layers, key) = (model.num_layers(), Key { seed: *seed, step: *step });
-        let next = next.filter(|_| trial.ahead());
-        let loss = trial.step(|| -> Result<f64> {
-            match prepared.take() == Some(key.step) && prepared_items == items {
-                true => workspace.exchange(next_cut),
-                false => problem.cut(num_layers, kind, key, items, &mut workspace.cut)?,
-            }
-            let Some(next) = next else {
-                return problem.loss_and_gradient(model, workspace);
-            };
-            let next_key = Key { step: key.step + 1, ..key };
-            let side = Mutex::new((next_cut, Ok(())));
-            let cut = || {
-                let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
-                side.1 = problem.cut(num_layers, kind, next_key, next, side.0);
-            };
-            let loss = threads.beside(&cut, || problem.loss_and_gradient(model, workspace))?;
-            // What has failed here is tried again, and told of, when it is needed.
-            let (_, cut_next) = side.into_inner().unwrap_or_else(PoisonError::into_inner);
-            prepared_items.clear();
-            if cut_next.and_then(|()| try_reserve_with_slack(prepared_items, next.len())).is_ok() {
-                prepared_items.extend_from_slice(next);
-                *prepared = Some(next_key.step);
-            }
-            Ok(loss)
-        })?;
+        let (num_layers, key) = (model.num_layers(), Key { seed: *seed, step: *step + 1 });
+        let side = Mutex::new((&mut ahead.cut, Ok(())));
+        let cut = || {
+            let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
+            side.1 = problem.cut(num_layers, kind, key, next, side.0);
+        };
+        let loss = threads.beside(&cut, || problem.loss_and_gradient(model, workspace))?;
         *step += 1;
-        Ok((loss, workspace.gradient()))
+        // What has failed here is tried again, and told of, when it is needed.
+        let (_, cut_next) = side.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let _ = cut_next.and_then(|()| ahead.remember(key.step, next));
+        Ok(loss)
     }
 
     /// Forgets what has been cut for an estimate that may not come.
     pub fn end_sequence(&mut self) {
-        self.ahead.step = None;
+        self.ahead.forget();
     }
 }
 

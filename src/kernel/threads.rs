@@ -7,6 +7,7 @@ use super::{Buffer, Finish, Pick, Rows, parts, table};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Below this much work, entries of the left factor times vectors of the right one's rows, a product stays on the calling
 /// thread. About twenty microseconds: another thread comes in one, but has to fetch the factors from this one's cache, and
@@ -31,6 +32,8 @@ fn columns_at_once(depth: usize, threads: usize) -> usize {
 pub struct Threads {
     pool: Option<Pool>,
     count: usize,
+    /// Whether the caller works alone for a while.
+    alone: AtomicBool,
 }
 
 impl Threads {
@@ -39,7 +42,7 @@ impl Threads {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let count = if count == 0 { cores() } else { count };
         let pool = if count > 1 { Some(Pool::start(count - 1)?) } else { None };
-        Ok(Threads { pool, count })
+        Ok(Threads { pool, count, alone: AtomicBool::new(false) })
     }
 
     /// How many threads work, the caller's included.
@@ -52,9 +55,27 @@ impl Threads {
         self.pool.as_ref().is_none_or(Pool::alive)
     }
 
+    /// Does `work` on the caller's thread alone, whoever asks meanwhile. Nothing changes but the time it takes.
+    pub fn alone<R>(&self, work: impl FnOnce() -> R) -> R {
+        struct Again<'a>(&'a AtomicBool);
+        impl Drop for Again<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Relaxed);
+            }
+        }
+        self.alone.store(true, Ordering::Relaxed);
+        let _again = Again(&self.alone);
+        work()
+    }
+
+    /// The other threads, if they are to work now.
+    fn others(&self) -> Option<&Pool> {
+        self.pool.as_ref().filter(|_| !self.alone.load(Ordering::Relaxed))
+    }
+
     /// Works at the pieces `0 .. count`, each on one thread, in any order. What a piece itself gives to these threads stays on its own.
     pub fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
-        match &self.pool {
+        match self.others() {
             Some(pool) => pool.run(count, work),
             None => (0..count).for_each(work),
         }
@@ -62,7 +83,7 @@ impl Threads {
 
     /// Does `main` on this thread and meanwhile, if another one is free, `side` there; else afterwards.
     pub fn beside<R>(&self, side: &(dyn Fn() + Sync), main: impl FnOnce() -> R) -> R {
-        match &self.pool {
+        match self.others() {
             Some(pool) => pool.beside(side, main),
             None => {
                 let result = main();
@@ -155,7 +176,7 @@ impl Threads {
                 scratch.try_resize(number * height * stride)?;
                 let sums = Pieces::new(scratch, height * stride);
                 let add_part = |i: usize| add(parts::range(i, number, count), sums.get(i));
-                match self.pool.as_ref().filter(|_| number > 1) {
+                match self.others().filter(|_| number > 1) {
                     Some(pool) => pool.run(number, &add_part),
                     None => (0..number).for_each(add_part),
                 }
@@ -171,7 +192,7 @@ impl Threads {
     }
 
     fn pool_for(&self, entries: usize, width: usize) -> Option<&Pool> {
-        self.pool.as_ref().filter(|_| entries * width.div_ceil(16) >= LITTLE_WORK)
+        self.others().filter(|_| entries * width.div_ceil(16) >= LITTLE_WORK)
     }
 }
 
