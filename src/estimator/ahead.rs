@@ -123,7 +123,7 @@ mod tests {
         let choose = |step: usize| {
             let way = trial.way();
             let at = Trial::WAYS.iter().position(|w| *w == way).expect("a way");
-            trial.count_seconds(seconds[at] * if step % 3 == 0 { 20.0 } else { 1.0 });
+            trial.count_seconds(seconds[at] * if step.is_multiple_of(3) { 20.0 } else { 1.0 });
             way
         };
         (0..steps).map(choose).collect()

@@ -53,9 +53,9 @@ pub trait Arithmetic {
     #[inline(always)]
     fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
         let mut marked = 0;
-        for i in 0..16 {
-            let word = marks.get(ids[i] as u32 as usize / 32).copied().unwrap_or(0);
-            marked |= (word >> (ids[i] & 31) & 1) << i;
+        for (i, &id) in ids.iter().enumerate() {
+            let word = marks.get(id as u32 as usize / 32).copied().unwrap_or(0);
+            marked |= (word >> (id & 31) & 1) << i;
         }
         marked
     }

@@ -322,7 +322,7 @@ impl Sampler {
         try_resize(&mut self.counts, self.columns.nodes.len())?;
         self.counts.fill(0);
         for &(row, column) in &self.picks {
-            self.counts[column as usize] += u64::from(self.columns.first_rows[column as usize] == row);
+            self.counts[column] += u64::from(self.columns.first_rows[column] == row);
         }
         try_resize(&mut self.scale, self.counts.len())?;
         self.scale.iter_mut().zip(&self.counts).for_each(|(scale, &count)| *scale = (count as f64 * weight) as f32);
