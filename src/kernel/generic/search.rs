@@ -10,8 +10,9 @@ pub const AT_ONCE: usize = 16;
 /// Row i is the entries from `starts[i]` on, as many as `offsets` grows by; `ends[i]` becomes the number found in rows
 /// `0 ..= i`. Column k is marked by bit k % 32 of `marks[k / 32]`; one beyond `marks` is not.
 ///
-/// `columns` and `values` hold [`AT_ONCE`] more than all entries of the rows. Cost: an entry's column is read, a few are written;
-/// there is no branch on what is marked, and one at the end of a row only where some rows have more than 16 entries.
+/// `columns` and `values` hold [`AT_ONCE`] more than all entries of the rows. Cost: the rows' entries are read, in steps of 16; bound
+/// by looking up their marks. A row of up to 16 entries is one step, whether anything is marked or not: nothing of it is a
+/// branch that would have to be foreseen.
 #[inline(always)]
 pub fn marked_entries<A: Arithmetic>(
     a: Sparse<'_>,
