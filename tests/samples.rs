@@ -311,6 +311,45 @@ fn assert_multinomial(num_nodes: usize, size: usize, cuts: usize) {
 }
 
 #[test]
+fn many_draws_of_few_nodes_have_the_moments_of_a_multinomial_and_cost_no_more() {
+    let graph = graph(30, 60, 4);
+    let (a_hat, top) = (dense::operator(&graph), [3, 17, 8]);
+    let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+    for (name, distribution) in distributions(30) {
+        let p = dense::probabilities(&a_hat, &nodes(&top), &distribution);
+        let touched = dense::touched(&a_hat, &nodes(&top));
+        let mut drawn = |size: usize, step: u64| {
+            let key = Draws { distribution: &distribution, seed: 7, step };
+            chain.cut(&graph, &top, 1, |_| Layer::Draw(size), &key, &mut sampler).unwrap();
+            block(&chain, &graph, 0, &nodes(&top))
+        };
+        let (size, cuts) = (5000, 2000);
+        let counts = |block| counts(&block, &a_hat, &nodes(&top), size, &distribution);
+        let found: Vec<Vec<usize>> = (0..cuts).map(|step| counts(drawn(size, step))).collect();
+        let n = cuts as f64;
+        let mean = |f: &dyn Fn(&[usize]) -> f64| found.iter().map(|counts| f(counts)).sum::<f64>() / n;
+        for &u in &touched {
+            let (expected, variance) = (size as f64 * p[u], size as f64 * p[u] * (1.0 - p[u]));
+            let average = mean(&|c| c[u] as f64);
+            assert!((average - expected).abs() <= 5.0 * (variance / n).sqrt(), "{name}, {u}: {average} for {expected}");
+            let square = mean(&|c| (c[u] as f64 - expected).powi(2));
+            assert!((square / variance - 1.0).abs() <= 5.0 * (2.0 / n).sqrt(), "{name}, {u}: {square} for {variance}");
+        }
+        let (u, v) = (touched[0], touched[1]);
+        let [eu, ev] = [u, v].map(|u| size as f64 * p[u]);
+        let product = mean(&|c| (c[u] as f64 - eu) * (c[v] as f64 - ev));
+        let scale = (eu * (1.0 - p[u]) * ev * (1.0 - p[v])).sqrt();
+        assert!((product + eu * p[v]).abs() <= 5.0 * scale / n.sqrt(), "{name}: covariance {product}");
+
+        // So many that each node's share is its probability, and the block the exact one.
+        for size in [1 << 40, usize::MAX / 2] {
+            let (found, exact) = (drawn(size, 0), a_hat.select(Axis(0), &nodes(&top)));
+            assert!(found.iter().zip(&exact).all(|(x, a)| (x - a).abs() <= 1e-4 * a), "{name}: {found} is not {exact}");
+        }
+    }
+}
+
+#[test]
 fn number_of_useful_draws_is_binomial_for_large_samples_too() {
     const CUTS: usize = 5000;
     const SIZE: usize = 4000;

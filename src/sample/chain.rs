@@ -422,6 +422,12 @@ impl Sampler {
             return Ok(());
         }
         let useful = if mass >= total { size as u64 } else { stream.binomial(size as u64, mass / total) };
+        // A binomial number costs about as much as so many draws.
+        const MANY: u64 = 16;
+        if useful / MANY > columns as u64 {
+            self.draw_many(useful, mass, stream);
+            return Ok(());
+        }
         for _ in 0..useful {
             let column = if flat {
                 stream.below(columns as u64) as usize
@@ -432,6 +438,20 @@ impl Sampler {
             self.counts[column] += 1;
         }
         Ok(())
+    }
+
+    /// Counts that so many draws give, column by column: those that fall on one are binomial among those that are left. What it
+    /// takes does not depend on how many draws there are.
+    fn draw_many(&mut self, draws: u64, mass: f64, stream: &mut Stream) {
+        let (mut left, mut mass_left, mut last) = (draws, mass, 0);
+        for (i, (count, &m)) in self.counts.iter_mut().zip(&self.masses).enumerate().filter(|(_, (_, m))| **m > 0.0) {
+            *count = stream.binomial(left, m / mass_left).min(left);
+            left -= *count;
+            mass_left -= m;
+            last = i;
+        }
+        // What rounding has left.
+        self.counts[last] += left;
     }
 
     /// Counts given draws that fall on the block's columns.
