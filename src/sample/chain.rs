@@ -223,7 +223,7 @@ impl UniformWay {
         // By columns t·E/n entries are picked. Each costs as much as a dozen entries read or a few draws made.
         let picked = size as f64 * entries as f64 / num_nodes as f64;
         let by_columns = symmetric && entries <= num_nodes && size <= num_nodes / 5;
-        let by_rows = 2 * size <= entries;
+        let by_rows = size <= entries / 2;
         match (by_rows, by_columns) {
             (true, true) if 3.0 * picked < rows as f64 => UniformWay::ByColumns,
             (true, _) => UniformWay::ByRows,
