@@ -2,7 +2,7 @@
 
 use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
-use super::{Finish, Forerunner, Reach, chunk_mut, prefetch_early, write_sums, zero_padded};
+use super::{Finish, Forerunner, Reach, chunk_mut, prefetch, prefetch_early, write_sums, zero_padded};
 use std::hint::select_unpredictable;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
@@ -45,7 +45,7 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     for i in 0..count {
         forerunner.pass(i);
         let (indices, values) = a.row(pick.at(i));
-        let mut sums = sparse_row_times::<A, C, P>(indices, values, m, reach);
+        let mut sums = sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {});
         write_sums::<A, C, P>(out, i * width + j, &mut sums, finish);
     }
 }
@@ -68,15 +68,26 @@ fn sparse_times_far<A: Arithmetic>(
     scout.ask(m, width, entries_ahead);
     for i in 0..count {
         let (indices, values) = a.row(pick.at(i));
-        scout.ask(m, width, indices.len());
-        by_chunks!(width, 64, sparse_row_times_chunk::<A>, indices, values, m, width, finish, out, i * width);
+        match pick {
+            Pick::From(first) => {
+                // Nothing is ahead of the last entries, which are asked for again.
+                let start = a.indptr[first + i] as usize + entries_ahead;
+                let ahead = a.indices.get(start..start + indices.len()).unwrap_or(indices);
+                let row = (indices, values, ahead);
+                by_chunks!(width, 64, asking_row_chunk::<A>, row, m, width, finish, out, i * width);
+            }
+            Pick::List(_) => {
+                scout.ask(m, width, indices.len());
+                by_chunks!(width, 64, row_chunk::<A>, (indices, values), m, width, finish, out, i * width);
+            }
+        }
     }
 }
 
+/// Columns `j .. j + C` of one row of the product.
 #[inline(always)]
-fn sparse_row_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
-    indices: &[i32],
-    values: &[f32],
+fn row_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    (indices, values): (&[i32], &[f32]),
     m: &[f32],
     width: usize,
     finish: Finish<'_>,
@@ -85,7 +96,35 @@ fn sparse_row_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     j: usize,
 ) {
     let reach = Reach::<C, P>::new(m.len(), width, j);
-    write_sums::<A, C, P>(out, at + j, &mut sparse_row_times::<A, C, P>(indices, values, m, reach), finish);
+    let mut sums = sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {});
+    write_sums::<A, C, P>(out, at + j, &mut sums, finish);
+}
+
+/// The same, and with each entry these columns of one that is ahead are asked for: those of a whole row at once are more than a
+/// processor has under way, and it waits.
+#[inline(always)]
+fn asking_row_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    row: (&[i32], &[f32], &[i32]),
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    at: usize,
+    j: usize,
+) {
+    let reach = Reach::<C, P>::new(m.len(), width, j);
+    let ask = |k: i32| ask_for::<P>(m, k as u32 as usize * width + j);
+    write_sums::<A, C, P>(out, at + j, &mut sparse_row_times::<A, C, P>(row, m, reach, ask), finish);
+}
+
+/// Asks for P numbers of M: into the second-level cache, but for a single line, as many of which as are under way fit into the
+/// first.
+#[inline(always)]
+fn ask_for<const P: usize>(m: &[f32], at: usize) {
+    match P {
+        ..=16 => prefetch(m, at),
+        _ => (0..P).step_by(16).for_each(|c| prefetch_early(m, at + c)),
+    }
 }
 
 /// Goes through the entries of the rows ahead of the one at work, and asks for the rows of M they name.
@@ -122,34 +161,37 @@ impl Scout<'_> {
 }
 
 /// `Σ_e values[e]·M[indices[e], j .. j + C]`, by several sums that take the entries in turn: an addition waits for the
-/// one before it in its own sum only.
+/// one before it in its own sum only. A row is its indices, its values and as many indices of other entries, `ask` being told
+/// of one of them with each of its own.
 #[inline(always)]
 fn sparse_row_times<A: Arithmetic, const C: usize, const P: usize>(
-    indices: &[i32],
-    values: &[f32],
+    row: (&[i32], &[f32], &[i32]),
     m: &[f32],
     reach: Reach<C, P>,
+    ask: impl Fn(i32),
 ) -> [f32; P] {
     match A::SUMS / P {
-        4.. => sparse_row_sum::<A, C, P, 4>(indices, values, m, reach),
-        2.. => sparse_row_sum::<A, C, P, 2>(indices, values, m, reach),
-        _ => sparse_row_sum::<A, C, P, 1>(indices, values, m, reach),
+        4.. => sparse_row_sum::<A, C, P, 4>(row, m, reach, ask),
+        2.. => sparse_row_sum::<A, C, P, 2>(row, m, reach, ask),
+        _ => sparse_row_sum::<A, C, P, 1>(row, m, reach, ask),
     }
 }
 
 #[inline(always)]
 fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>(
-    indices: &[i32],
-    values: &[f32],
+    (indices, values, ahead): (&[i32], &[f32], &[i32]),
     m: &[f32],
     reach: Reach<C, P>,
+    ask: impl Fn(i32),
 ) -> [f32; P] {
     let mut last = [0f32; P];
     let mut sums = [[0f32; P]; U];
     let (turns, rest) = indices.as_chunks::<U>();
     let (value_turns, value_rest) = values.as_chunks::<U>();
-    for (k, v) in turns.iter().zip(value_turns) {
+    let (ahead_turns, ahead_rest) = ahead.as_chunks::<U>();
+    for ((k, v), next) in turns.iter().zip(value_turns).zip(ahead_turns) {
         for u in 0..U {
+            ask(next[u]);
             A::madd_row(v[u], reach.load(m, k[u], &mut last), &mut sums[u]);
         }
     }
@@ -157,6 +199,7 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
         // The rest as one more turn, filled up with zeros times its last row: how many are left is what no branch foresees.
         for u in 0..U {
             let at = u.min(rest.len() - 1);
+            ask(ahead_rest[at]);
             let v = select_unpredictable(u < rest.len(), value_rest[at], 0.0);
             A::madd_row(v, reach.load(m, rest[at], &mut last), &mut sums[u]);
         }
