@@ -8,7 +8,7 @@ use common::{bits, confident_graph, confident_model, distance, norm, reals};
 use plimsoll::error::Error;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
-use plimsoll::kernel::{Rows, Threads, available, parts, table};
+use plimsoll::kernel::{Threads, available, parts, table};
 use plimsoll::model::Model;
 use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
 use std::process::Command;
@@ -89,7 +89,7 @@ fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
     let key = Draws { distribution: &Distribution::Uniform, seed: 5, step: 0 };
     let batch = &graph.split(Split::Train)[..5000];
     chain.cut(graph, batch, 3, |_| Layer::Draw(NODES), &key, &mut Sampler::default()).unwrap();
-    let Rows::Sparse(block) = chain.operator(graph, 2) else { panic!("a block is sparse") };
+    let (block, _) = chain.operator(graph, 2);
     assert!(threads.shares(block.indices.len() / block.num_rows() * block.num_rows(), CLASSES));
     assert!(threads.shares(batch.len() * 16, CLASSES));
     assert!(parts::number(batch.len(), 3, FEATURES, 32) > 1);

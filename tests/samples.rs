@@ -9,7 +9,7 @@ use common::{bits, distance, norm};
 use ndarray::{Array2, Axis};
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
-use plimsoll::kernel::{Pick, Rows};
+use plimsoll::kernel::Pick;
 use plimsoll::model::Model;
 use plimsoll::sample::{Block, Chain, Distribution, Draws, Layer, NodeMap, RowSpans, Sampler, UniformWay};
 use std::collections::HashMap;
@@ -42,13 +42,19 @@ fn input_nodes(chain: &Chain, l: usize) -> Vec<usize> {
     }
 }
 
+/// The nodes that layer l computes.
+fn nodes_above(chain: &Chain, l: usize) -> Vec<usize> {
+    match chain.pick_above(l) {
+        Pick::List(list) => nodes(list),
+        Pick::From(_) => panic!("a cut chain has lists"),
+    }
+}
+
 /// Block l of a chain with a row for each node of `above` and a column for each node of the graph. Top nodes that no draw
 /// meets are not in the chain: their rows are zero.
 fn block(chain: &Chain, graph: &Graph, l: usize, above: &[usize]) -> Array2<f64> {
-    let Rows::Sparse(entries) = chain.operator(graph, l) else {
-        panic!("a block is sparse");
-    };
-    let (kept, inputs) = (nodes(chain.nodes_above(l)), input_nodes(chain, l));
+    let (entries, _) = chain.operator(graph, l);
+    let (kept, inputs) = (nodes_above(chain, l), input_nodes(chain, l));
     assert_eq!(kept.len(), entries.num_rows());
     let mut block = Array2::zeros((above.len(), graph.num_nodes()));
     for (i, node) in kept.iter().enumerate() {
@@ -187,7 +193,7 @@ fn every_layer_of_a_chain_draws_among_what_the_useful_rows_above_touch() {
                 let mut above = nodes(&top);
                 for l in (0..3).rev() {
                     if l < 2 {
-                        assert_eq!(nodes(chain.nodes_above(l)), above, "{name}: the rows of layer {l}");
+                        assert_eq!(nodes_above(&chain, l), above, "{name}: the rows of layer {l}");
                     }
                     let found = counts(&block(&chain, &graph, l, &above), &a_hat, &above, SIZES[l], &distribution);
                     let drawn: usize = found.iter().sum();
@@ -447,7 +453,7 @@ fn a_drawn_gradient_is_that_of_the_same_draws_given() {
             let mut given = Estimator::consistent(&[0, 0]).unwrap();
             given.set_distribution(copy(&distribution)).unwrap();
             for l in [0, 1] {
-                let above = if l == 1 { nodes(train) } else { nodes(chain.nodes_above(l)) };
+                let above = if l == 1 { nodes(train) } else { nodes_above(&chain, l) };
                 let counts = counts(&block(&chain, &graph, l, &above), &a_hat, &above, SIZES[l], &distribution);
                 let mut draws: Vec<i32> = (0..30).flat_map(|u| vec![u as i32; counts[u]]).collect();
                 if draws.len() < SIZES[l] {

@@ -49,6 +49,11 @@ impl Buffer {
         Ok(())
     }
 
+    /// Makes room for `len` numbers in all, and no more. When that takes another allocation, what it held is lost.
+    pub fn try_reserve_exact(&mut self, len: usize) -> Result<()> {
+        if self.start + len > self.raw.len() { self.allocate(len) } else { Ok(()) }
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         4 * self.raw.capacity()

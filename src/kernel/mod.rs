@@ -79,7 +79,7 @@ pub enum Pick<'a> {
 impl<'a> Pick<'a> {
     /// Which row stands at place `i`.
     #[inline(always)]
-    fn at(&self, i: usize) -> usize {
+    pub fn at(&self, i: usize) -> usize {
         match self {
             Pick::From(start) => start + i,
             Pick::List(list) => list[i] as usize,

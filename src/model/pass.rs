@@ -117,13 +117,15 @@ impl Workspace {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
                     middle.try_resize(count * width)?;
                     threads.times(rows, pick, w, width, Finish::Plain, middle);
-                    threads.times(chain.operator(graph, l), Pick::From(0), middle, width, finish, output);
+                    let (operator, pick) = chain.operator(graph, l);
+                    threads.times(Rows::Sparse(operator), pick, middle, width, finish, output);
                 }
                 Order::AggregateFirst => {
                     let fan_in = model.widths[l];
                     middle.try_resize(above * fan_in)?;
                     let dense = if l > 0 { &below[l - 1].output } else { gather(graph, chain, gathered)? };
-                    threads.times(chain.operator(graph, l), Pick::From(0), dense, fan_in, Finish::Plain, middle);
+                    let (operator, pick) = chain.operator(graph, l);
+                    threads.times(Rows::Sparse(operator), pick, dense, fan_in, Finish::Plain, middle);
                     let middle = Rows::Dense { data: middle, width: fan_in };
                     threads.times(middle, Pick::From(0), w, width, finish, output);
                 }
@@ -182,20 +184,35 @@ impl Workspace {
         passed
     }
 
-    /// Makes room for either order of a layer's products: the next batch may take the other one.
+    /// Makes room for either order of a layer's products: the next batch may take the other one. Where all nodes take part the
+    /// next one does not, and what is known to be large gets as much as it needs.
     fn reserve(&mut self, model: &Model, dense_features: bool) -> Result<()> {
-        if self.cut.chain.identity() {
+        let chain = &self.cut.chain;
+        if chain.identity() {
             return Ok(());
         }
         self.layers.resize_with(model.num_layers().max(self.layers.len()), Buffers::default);
-        for l in usize::from(self.cut.chain.exact_input())..model.num_layers() {
+        for l in 0..model.num_layers() {
             let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
-            let (above, below) = (self.cut.chain.count_above(l), self.cut.chain.inputs(l).1);
-            let middle = (below * fan_out).max(above * fan_in);
-            self.layers[l].middle.try_reserve(middle)?;
-            self.middle_delta.try_reserve(middle)?;
-            if l == 0 && dense_features {
-                self.layers[l].gathered.try_reserve(below * fan_in)?;
+            let Buffers { output, middle, gathered } = &mut self.layers[l];
+            if chain.is_whole() {
+                let wanted = match self.orders[l] {
+                    Order::Aggregated | Order::Transform => 0,
+                    Order::FeaturesFirst | Order::TransformFirst => chain.inputs(l).1 * fan_out,
+                    Order::AggregateFirst => chain.inputs(l).1 * fan_in,
+                };
+                middle.try_reserve_exact(wanted)?;
+                output.try_reserve_exact(chain.count_above(l) * fan_out)?;
+                let below = if l == 0 { 0 } else { chain.inputs(l).1 * fan_in };
+                self.next_delta.try_reserve_exact(below)?;
+            } else if l > 0 || !chain.exact_input() {
+                let (above, below) = (chain.count_above(l), chain.inputs(l).1);
+                let either = (below * fan_out).max(above * fan_in);
+                middle.try_reserve(either)?;
+                self.middle_delta.try_reserve(either)?;
+                if l == 0 && dense_features {
+                    gathered.try_reserve(below * fan_in)?;
+                }
             }
         }
         Ok(())
@@ -245,23 +262,18 @@ impl Workspace {
             let passed = below.last().map_or(Finish::Plain, |below| Finish::Where(&below.output));
             match self.orders[l] {
                 Order::FeaturesFirst => {
-                    let (operator, pick) = (Rows::Sparse(graph.operator()), chain.pick_above(0));
-                    self.middle_delta.try_resize(graph.num_nodes() * width)?;
+                    // XW has been of use, and its gradient takes its place.
+                    let (pick, by) = (chain.pick_above(0), (&*self.delta, width));
+                    let out = &mut here[0].middle;
                     if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
-                        // Most rows of Â, which is its own transpose: all of them, with zeros for the others, can be
-                        // shared. XW, of the same shape, has been of use and makes room.
-                        let spread = &mut here[0].middle;
-                        spread.fill(0.0);
-                        for (&v, row) in chain.nodes_above(0).iter().zip(self.delta.chunks_exact(width)) {
-                            spread[v as usize * width..][..width].copy_from_slice(row);
-                        }
-                        threads.times(operator, Pick::From(0), spread, width, Finish::Plain, &mut self.middle_delta);
+                        let to = (&mut self.middle_delta, &mut *out);
+                        symmetric_times(graph, threads, pick, by, Finish::Plain, to)?;
                     } else {
-                        self.middle_delta.fill(0.0);
-                        table().transposed_times(operator, pick, &self.delta, width, &mut self.middle_delta);
+                        out.fill(0.0);
+                        table().transposed_times(Rows::Sparse(graph.operator()), pick, &self.delta, width, out);
                     }
                     let (x, scratch) = (graph.features()?, &mut self.partial_sums);
-                    let (x, by) = ((x.rows(), x.row_entries()), (&*self.middle_delta, width));
+                    let (x, by) = ((x.rows(), x.row_entries()), (&**out, width));
                     threads.transposed_times(x, Pick::From(0), by, gradient, scratch)?;
                 }
                 Order::Aggregated => {
@@ -281,8 +293,8 @@ impl Workspace {
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
                     let by = (&*self.delta, width);
-                    let operator = (chain.operator(graph, l), chain.number_of_cut());
-                    self.transposed[l].times(operator, threads, by, count, Finish::Plain, &mut self.middle_delta)?;
+                    let to = (&mut here[0].middle, &mut self.middle_delta);
+                    self.transposed[l].times(graph, (chain, l), threads, by, Finish::Plain, to)?;
                     let row_entries = if l == 0 { graph.features()?.row_entries() } else { fan_in };
                     let (by, scratch) = ((&*self.middle_delta, width), &mut self.partial_sums);
                     threads.transposed_times((rows, row_entries), pick, by, gradient, scratch)?;
@@ -311,9 +323,8 @@ impl Workspace {
                         let to = &mut self.middle_delta;
                         threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, Finish::Plain, to);
                         let by = (&*self.middle_delta, fan_in);
-                        let count = below[l - 1].output.len() / fan_in;
-                        let operator = (chain.operator(graph, l), chain.number_of_cut());
-                        self.transposed[l].times(operator, threads, by, count, passed, &mut self.next_delta)?;
+                        let to = (&mut here[0].middle, &mut self.next_delta);
+                        self.transposed[l].times(graph, (chain, l), threads, by, passed, to)?;
                     }
                 }
             }
@@ -330,47 +341,46 @@ impl Workspace {
 }
 
 /// Whether rows of Â times XW of all nodes cost less than rows of ÂX times W.
-fn features_first(graph: &Graph, rows: &[i32]) -> Result<bool> {
+fn features_first(graph: &Graph, chain: &Chain) -> Result<bool> {
     /// What an entry of a dense row costs, against one of a sparse row.
     const DENSE_COST: f32 = 0.3;
     let x = graph.features()?;
     let Matrix::Sparse { csr, .. } = x else {
         return Ok(false);
     };
-    let entries = csr.indices.len();
-    if rows.len() * x.width() <= entries {
+    let (entries, count) = (csr.indices.len(), chain.count_above(0));
+    if count * x.width() <= entries {
         return Ok(false);
     }
     let (operator, outlook) = (graph.operator(), graph.outlook()?);
-    let degree = |v: i32| (operator.indptr[v as usize + 1] - operator.indptr[v as usize]) as usize;
+    let degree = |v: usize| (operator.indptr[v + 1] - operator.indptr[v]) as usize;
+    let nodes = || (0..count).map(|i| chain.pick_above(0).at(i));
     let aggregated = match outlook.dense() {
-        true => DENSE_COST * (rows.len() * x.width()) as f32,
-        false => rows.iter().map(|&v| outlook.columns(operator, v as usize)).sum(),
+        true => DENSE_COST * (count * x.width()) as f32,
+        false => nodes().map(|v| outlook.columns(operator, v)).sum(),
     };
-    Ok(aggregated > (entries + rows.iter().map(|&v| degree(v)).sum::<usize>()) as f32)
+    Ok(aggregated > (entries + nodes().map(degree).sum::<usize>()) as f32)
 }
 
 /// The order that costs least for the chain as a whole, by counted products.
 fn cheapest_order(model: &Model, graph: &Graph, chain: &Chain, l: usize) -> Result<Order> {
     if l == 0 && chain.exact_input() {
-        let first = !chain.identity() && features_first(graph, chain.nodes_above(0))?;
+        let first = !chain.identity() && features_first(graph, chain)?;
         return Ok(if first { Order::FeaturesFirst } else { Order::Aggregated });
     }
     if chain.identity() {
         return Ok(Order::Transform);
     }
-    let Rows::Sparse(operator) = chain.operator(graph, l) else {
-        return Err(Error::Internal("a dense operator".to_string()));
-    };
     // Sparse features are not expanded into dense rows for the sake of the order.
     if l == 0 && matches!(graph.features()?, Matrix::Sparse { .. }) {
         return Ok(order(model, chain, l));
     }
-    let (entries, above, below) = (operator.indices.len(), chain.count_above(l), chain.inputs(l).1);
+    let (operator, above, below) = (chain.operator(graph, l).0, chain.count_above(l), chain.inputs(l).1);
+    let entries = operator.indices.len() as u64 * above as u64 / operator.num_rows().max(1) as u64;
     // A row narrower than a vector costs as much as a whole one.
     let [fan_in, fan_out] = [model.widths[l], model.widths[l + 1]].map(|w| w.next_multiple_of(4));
-    let transform_first = below * fan_in * fan_out + entries * fan_out;
-    let aggregate_first = above * fan_in * fan_out + entries * fan_in;
+    let transform_first = below * fan_in * fan_out + entries as usize * fan_out;
+    let aggregate_first = above * fan_in * fan_out + entries as usize * fan_in;
     Ok(if transform_first <= aggregate_first { Order::TransformFirst } else { Order::AggregateFirst })
 }
 
@@ -431,6 +441,32 @@ fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
     Ok(())
 }
 
+/// `out ← Âᵀ·G`, finished, for a symmetric Â and G with a row for each node picked: all rows of Â, with zeros for the others,
+/// can be shared. G with them goes to `spread`.
+fn symmetric_times(
+    graph: &Graph,
+    threads: &Threads,
+    pick: Pick<'_>,
+    (g, width): (&[f32], usize),
+    finish: Finish<'_>,
+    (spread, out): (&mut Buffer, &mut Buffer),
+) -> Result<()> {
+    out.try_resize(graph.num_nodes() * width)?;
+    let g = match pick {
+        Pick::From(_) => g,
+        Pick::List(nodes) => {
+            spread.try_resize(graph.num_nodes() * width)?;
+            spread.fill(0.0);
+            for (&v, row) in nodes.iter().zip(g.chunks_exact(width)) {
+                spread[v as usize * width..][..width].copy_from_slice(row);
+            }
+            spread
+        }
+    };
+    threads.times(Rows::Sparse(graph.operator()), Pick::From(0), g, width, finish, out);
+    Ok(())
+}
+
 /// Products with the transpose of a block. Of a small block they scatter; the transpose of a large one is written out, so
 /// that threads can share it, and kept as long as the chain is the same.
 #[derive(Default)]
@@ -446,23 +482,25 @@ impl Transposed {
     /// Below this many entries writing the transpose out is not worth while.
     const FEW_ENTRIES: usize = 1 << 13;
 
-    /// `out ← Opᵀ·G`, finished, with `count` rows, for the operator of a chain's cut of this number.
+    /// `out ← Opᵀ·G`, finished, for the operator of layer `l` of a chain.
     fn times(
         &mut self,
-        (operator, cut): (Rows<'_>, u64),
+        graph: &Graph,
+        (chain, l): (&Chain, usize),
         threads: &Threads,
         (g, width): (&[f32], usize),
-        count: usize,
         finish: Finish<'_>,
-        out: &mut Buffer,
+        (spread, out): (&mut Buffer, &mut Buffer),
     ) -> Result<()> {
+        let (block, pick) = chain.operator(graph, l);
+        if chain.is_whole() {
+            return symmetric_times(graph, threads, pick, (g, width), finish, (spread, out));
+        }
+        let count = chain.inputs(l).1;
         out.try_resize(count * width)?;
-        let Rows::Sparse(block) = operator else {
-            return Err(Error::Internal("a dense operator".to_string()));
-        };
         if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
-            table().transposed_times(operator, Pick::From(0), g, width, out);
+            table().transposed_times(Rows::Sparse(block), pick, g, width, out);
             match finish {
                 Finish::Plain => {}
                 Finish::Where(h) => table().rectified_gradient(out, h),
@@ -470,10 +508,10 @@ impl Transposed {
             }
             return Ok(());
         }
-        if self.cut != cut {
+        if self.cut != chain.number_of_cut() {
             self.cut = 0;
             self.write_out(block, count)?;
-            self.cut = cut;
+            self.cut = chain.number_of_cut();
         }
         let view = Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
         threads.times(Rows::Sparse(view), Pick::From(0), g, width, finish, out);

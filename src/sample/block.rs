@@ -1,7 +1,7 @@
 //! One block of Â: some rows, the columns they touch, the columns relabelled 0, 1, ….
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::kernel::{AT_ONCE, Rows, Sparse, prefetch, table};
+use crate::kernel::{AT_ONCE, Sparse, prefetch, table};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -287,11 +287,6 @@ impl Block {
     /// The entries, columns by local id.
     pub fn view(&self) -> Sparse<'_> {
         Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values }
-    }
-
-    /// The left factor of a product with what the layer below gives.
-    pub fn rows(&self) -> Rows<'_> {
-        Rows::Sparse(self.view())
     }
 
     /// Bytes held.

@@ -4,7 +4,7 @@ use super::block::{Columns, Found, Marks, Places, RowSpans};
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
-use crate::kernel::{Pick, Rows, Sparse, prefetch};
+use crate::kernel::{Pick, Sparse, prefetch};
 use crate::random::{Purpose, Stream};
 use std::hint::select_unpredictable;
 
@@ -61,11 +61,12 @@ pub struct Sampler {
 /// Which rows and columns of Â each layer uses. Buffers are reused from cut to cut.
 #[derive(Default)]
 pub struct Chain {
-    /// The nodes whose output is wanted; unused when `whole`.
+    /// The nodes whose output is wanted; unused when those are `all`.
     top: Vec<i32>,
+    all: bool,
     /// Block l feeds layer l. Block 0 is unused when the input is exact: rows of ÂX stand for it.
     blocks: Vec<Block>,
-    /// All nodes at every layer: Â itself is every block.
+    /// All nodes below the last layer: rows of Â itself are every block.
     whole: bool,
     exact_input: bool,
     /// Â is the identity and nothing is drawn: every layer is of the nodes at the top, and no block is needed.
@@ -82,7 +83,7 @@ pub struct Chain {
 impl Chain {
     /// All nodes, nothing drawn.
     pub fn whole(&mut self, graph: &Graph) {
-        self.whole = true;
+        (self.all, self.whole) = (true, true);
         self.exact_input = true;
         self.identity = graph.is_identity();
         self.num_nodes = graph.num_nodes();
@@ -98,9 +99,8 @@ impl Chain {
         draws: &Draws<'_>,
         sampler: &mut Sampler,
     ) -> Result<()> {
-        sampler.map.fit(graph.num_nodes())?;
         self.cuts += 1;
-        self.whole = false;
+        self.all = false;
         self.num_nodes = graph.num_nodes();
         self.depth = num_layers;
         self.exact_input = matches!(choose(0), Layer::Exact);
@@ -108,10 +108,15 @@ impl Chain {
         try_reserve_with_slack(&mut self.top, top.len())?;
         self.top.extend_from_slice(top);
         self.missed = 0;
-        self.identity = graph.is_identity() && (0..num_layers).all(|l| matches!(choose(l), Layer::Exact));
-        if self.identity {
+        let exact = (0..num_layers).all(|l| matches!(choose(l), Layer::Exact));
+        self.identity = exact && graph.is_identity();
+        // Most nodes: nearly all the others are below them, and finding out which takes time and room. For the gradient's sake
+        // Â has to be its own transpose.
+        self.whole = exact && graph.is_symmetric() && 2 * top.len() >= graph.num_nodes();
+        if self.identity || self.whole {
             return Ok(());
         }
+        sampler.map.fit(graph.num_nodes())?;
         if self.blocks.len() < num_layers {
             self.blocks.resize_with(num_layers, Block::default);
         }
@@ -147,7 +152,7 @@ impl Chain {
 
     /// The node of the i-th row of the last layer's output.
     pub fn node_above(&self, i: usize) -> usize {
-        if self.whole { i } else { self.top[i] as usize }
+        if self.all { i } else { self.top[i] as usize }
     }
 
     /// The nodes whose output is computed.
@@ -170,20 +175,28 @@ impl Chain {
         self.identity
     }
 
+    /// Whether all nodes are at the input of every layer, whose operator is rows of Â, and a symmetric one where nodes are
+    /// listed.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
     /// Number of nodes that layer `l` computes.
     pub fn count_above(&self, l: usize) -> usize {
-        if self.whole { self.num_nodes } else { self.nodes_above(l).len() }
+        match self.pick_above(l) {
+            Pick::From(_) => self.num_nodes,
+            Pick::List(nodes) => nodes.len(),
+        }
     }
 
-    /// The nodes that layer `l` computes; not for a whole chain.
-    pub fn nodes_above(&self, l: usize) -> &[i32] {
-        debug_assert!(!self.whole);
-        if self.identity || l + 1 == self.depth { &self.top } else { self.blocks[l + 1].nodes() }
-    }
-
-    /// The same as rows to pick from a matrix of all nodes.
+    /// The nodes that layer `l` computes, as rows to pick from a matrix of all nodes.
     pub fn pick_above(&self, l: usize) -> Pick<'_> {
-        if self.whole { Pick::From(0) } else { Pick::List(self.nodes_above(l)) }
+        match l + 1 == self.depth || self.identity {
+            _ if self.all => Pick::From(0),
+            true => Pick::List(&self.top),
+            false if self.whole => Pick::From(0),
+            false => Pick::List(self.blocks[l + 1].nodes()),
+        }
     }
 
     /// The nodes at the input of layer `l` as rows of a matrix of all nodes, and how many they are.
@@ -195,9 +208,9 @@ impl Chain {
         (Pick::List(nodes), nodes.len())
     }
 
-    /// The operator of layer `l`: a left factor for what the layer below gives, one row per node above.
-    pub fn operator<'a>(&'a self, graph: &'a Graph, l: usize) -> Rows<'a> {
-        if self.whole { Rows::Sparse(graph.operator()) } else { self.blocks[l].rows() }
+    /// The operator of layer `l`: a left factor for what the layer below gives, and its rows, one per node above.
+    pub fn operator<'a>(&'a self, graph: &'a Graph, l: usize) -> (Sparse<'a>, Pick<'a>) {
+        if self.whole { (graph.operator(), self.pick_above(l)) } else { (self.blocks[l].view(), Pick::From(0)) }
     }
 
     /// Bytes held.
