@@ -203,8 +203,8 @@ impl Workspace {
                 };
                 middle.try_reserve_exact(wanted)?;
                 output.try_reserve_exact(chain.count_above(l) * fan_out)?;
-                let below = if l == 0 { 0 } else { chain.inputs(l).1 * fan_in };
-                self.next_delta.try_reserve_exact(below)?;
+                let passed_on = l > 1 || l == 1 && self.orders[0] == Order::Aggregated;
+                self.next_delta.try_reserve_exact(if passed_on { chain.inputs(l).1 * fan_in } else { 0 })?;
             } else if l > 0 || !chain.exact_input() {
                 let (above, below) = (chain.count_above(l), chain.inputs(l).1);
                 let either = (below * fan_out).max(above * fan_in);
@@ -258,17 +258,22 @@ impl Workspace {
             let (below, here) = self.layers.split_at_mut(l);
             let (chain, w) = (&self.cut.chain, model.weights(l));
             let gradient = &mut self.gradient[model.range(l)];
+            if l == 1 && self.orders[0] == Order::FeaturesFirst {
+                // XW has been of use: the gradient by what was made of it takes its place.
+                std::mem::swap(&mut self.next_delta, &mut below[0].middle);
+            }
             // What a layer's rectifier has stopped, its gradient does not pass.
             let passed = below.last().map_or(Finish::Plain, |below| Finish::Where(&below.output));
             match self.orders[l] {
                 Order::FeaturesFirst => {
-                    // XW has been of use, and its gradient takes its place.
+                    // The layer's output has been of use, too, and the gradient by XW takes its place.
                     let (pick, by) = (chain.pick_above(0), (&*self.delta, width));
-                    let out = &mut here[0].middle;
+                    let out = &mut here[0].output;
                     if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
                         let to = (&mut self.middle_delta, &mut *out);
                         symmetric_times(graph, threads, pick, by, Finish::Plain, to)?;
                     } else {
+                        out.try_resize(graph.num_nodes() * width)?;
                         out.fill(0.0);
                         table().transposed_times(Rows::Sparse(graph.operator()), pick, &self.delta, width, out);
                     }
@@ -332,8 +337,11 @@ impl Workspace {
                 std::mem::swap(&mut self.delta, &mut self.next_delta);
             }
         }
+        // Back in their places, so that the next step finds each as large as it needs it.
+        if model.num_layers() > 1 && self.orders[0] == Order::FeaturesFirst {
+            std::mem::swap(&mut self.delta, &mut self.layers[0].middle);
+        }
         if model.num_layers().is_multiple_of(2) {
-            // Back in their places, so that the next step finds each as large as it needs it.
             std::mem::swap(&mut self.delta, &mut self.next_delta);
         }
         Ok(())
