@@ -2,7 +2,7 @@
 
 use plimsoll::error::Error;
 use plimsoll::graph::{Aggregator, Graph, Matrix, Normalization};
-use plimsoll::kernel::{Rows, Sparse, Threads};
+use plimsoll::kernel::{Pick, Rows, Sparse, Threads};
 use proptest::prelude::*;
 use sprs::{CsMat, TriMat};
 use std::collections::BTreeMap;
@@ -214,7 +214,9 @@ fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
             let mut aggregator = Aggregator::default();
             for _ in 0..2 {
                 let (x, outlook) = (graph.features().unwrap(), graph.outlook().unwrap());
-                let rows = aggregator.rows(graph.operator(), x, outlook, &nodes, &one_thread()).unwrap();
+                let rows = aggregator
+                    .rows(graph.operator(), x, outlook, (Pick::List(&nodes), nodes.len()), &one_thread())
+                    .unwrap();
                 let found = to_dense(rows, nodes.len(), width);
                 for (row, &v) in found.chunks(width).zip(&nodes) {
                     assert_eq!(row, &kept[v as usize * width..][..width]);

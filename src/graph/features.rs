@@ -1,8 +1,8 @@
 //! Node features X, dense or sparse, and the product ÂX that an exact input layer reads.
 
 use super::csr::{self, Csr};
-use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack, try_resize};
-use crate::kernel::{Array, Finish, Pick, Rows, Sparse, Threads, try_zeros};
+use crate::error::{Error, Result, try_copied, try_filled, try_reserve_with_slack};
+use crate::kernel::{Array, Buffer, Finish, Pick, Rows, Sparse, Threads, try_zeros};
 use std::ops::Range;
 
 /// A matrix with a row per node: the features X, or their aggregate ÂX.
@@ -188,7 +188,7 @@ impl Outlook {
 /// Room to compute rows of ÂX in, reused from call to call.
 #[derive(Default)]
 pub struct Aggregator {
-    dense: Vec<f32>,
+    dense: Buffer,
     indptr: Vec<i64>,
     indices: Vec<i32>,
     values: Vec<f32>,
@@ -199,26 +199,26 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// The rows `nodes` of ÂX, in this order. The bits are those of [`Aggregator::whole`].
+    /// So many of the picked rows of ÂX, in this order. The bits are those of [`Aggregator::whole`].
     pub fn rows(
         &mut self,
         operator: Sparse<'_>,
         x: &Matrix,
         outlook: &Outlook,
-        nodes: &[i32],
+        (pick, count): (Pick<'_>, usize),
         threads: &Threads,
     ) -> Result<Rows<'_>> {
         match x {
             Matrix::Dense { data, width } => {
-                try_resize(&mut self.dense, nodes.len() * width)?;
-                threads.times(Rows::Sparse(operator), Pick::List(nodes), data, *width, Finish::Plain, &mut self.dense);
+                self.dense.try_resize(count * width)?;
+                threads.times(Rows::Sparse(operator), pick, data, *width, Finish::Plain, &mut self.dense);
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
             Matrix::Sparse { csr, width } if outlook.dense => {
-                try_resize(&mut self.dense, nodes.len() * width)?;
-                let terms = nodes.len() * operator.mean_entries() * x.row_entries();
+                self.dense.try_resize(count * width)?;
+                let terms = count * operator.mean_entries() * x.row_entries();
                 threads.fill_rows(terms, *width, &mut self.dense, |i, row| {
-                    sum_to_row(operator, csr.view(), nodes[i] as usize, row);
+                    sum_to_row(operator, csr.view(), pick.at(i), row);
                 });
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
@@ -227,10 +227,10 @@ impl Aggregator {
                 self.indptr.clear();
                 self.indices.clear();
                 self.values.clear();
-                try_reserve_with_slack(&mut self.indptr, nodes.len() + 1)?;
+                try_reserve_with_slack(&mut self.indptr, count + 1)?;
                 self.indptr.push(0);
-                for &v in nodes {
-                    self.sum_row(operator, csr.view(), v as usize);
+                for i in 0..count {
+                    self.sum_row(operator, csr.view(), pick.at(i));
                     self.touched.sort_unstable();
                     let len = self.indices.len() + self.touched.len();
                     try_reserve_with_slack(&mut self.indices, len)?;

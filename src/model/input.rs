@@ -18,7 +18,6 @@ fn rows_at_a_time(graph: &Graph) -> Result<usize> {
 pub struct Input {
     kept: Option<Arc<Matrix>>,
     aggregator: Aggregator,
-    nodes: Vec<i32>,
 }
 
 impl Input {
@@ -93,14 +92,6 @@ impl Input {
     }
 
     fn chunk(&mut self, graph: &Graph, threads: &Threads, pick: Pick<'_>, count: usize) -> Result<Rows<'_>> {
-        let nodes = match pick {
-            Pick::List(nodes) => &nodes[..count],
-            Pick::From(start) => {
-                self.nodes.clear();
-                self.nodes.extend(start as i32..(start + count) as i32);
-                &self.nodes
-            }
-        };
-        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, nodes, threads)
+        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, (pick, count), threads)
     }
 }
