@@ -135,14 +135,21 @@ fn large_graph() -> &'static Graph {
     })
 }
 
-/// The built-in graph, with its two features sparse, and with ÂX not kept.
-fn small_graphs() -> [Graph; 3] {
-    let [dense, mut sparse, mut forgetful] = [(); 3].map(|()| Graph::from_mixture(300, 7).unwrap());
+/// The built-in graph, with its two features sparse, with ÂX not kept, and with most nodes to learn from, by both kinds of
+/// features.
+fn small_graphs() -> [Graph; 5] {
+    let [dense, mut sparse, mut forgetful, mut learned, mut sparse_learned] =
+        [(); 5].map(|()| Graph::from_mixture(300, 7).unwrap());
     let indptr: Vec<i64> = (0..=900).collect();
     let indices: Vec<i32> = (0..900).map(|v| v % 2).collect();
-    sparse.set_sparse_features(2, &indptr, &indices, &Random::new(2).floats(900)).unwrap();
+    for graph in [&mut sparse, &mut sparse_learned] {
+        graph.set_sparse_features(2, &indptr, &indices, &Random::new(2).floats(900)).unwrap();
+    }
+    for graph in [&mut learned, &mut sparse_learned] {
+        graph.set_split(Split::Train, &(50..850).collect::<Vec<_>>()).unwrap();
+    }
     forgetful.set_cache(0);
-    [dense, sparse, forgetful]
+    [dense, sparse, forgetful, learned, sparse_learned]
 }
 
 fn distributions(graph: &Graph) -> [Distribution; 5] {

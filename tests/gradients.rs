@@ -27,7 +27,7 @@ impl Case {
         let n = 2 + random.below(14);
         let weighted = random.chance(0.5);
         let entries = random.below(3 * n);
-        let mut described = match seed % 2 {
+        let mut described = match seed / 4 % 2 {
             0 => Described::undirected(n, entries, weighted, &mut random),
             _ => Described::directed(n, entries, weighted, &mut random),
         };
@@ -46,7 +46,7 @@ impl Case {
         let labelled: Vec<i32> = (0..n as i32).filter(|&v| labels[v as usize] >= 0).collect();
         let labelled = random.choose(&labelled, labelled.len());
         // Of most nodes a gradient is computed over all, of fewer over those that they need.
-        let most = seed % 6 == 2;
+        let most = seed % 3 == 1;
         let (train, test) = labelled.split_at(if most { labelled.len() } else { labelled.len().div_ceil(2) });
         graph.set_split(Split::Train, train).unwrap();
         graph.set_split(Split::Test, test).unwrap();

@@ -121,6 +121,10 @@ impl Problem for Graph {
 
     fn cut(&self, num_layers: usize, kind: &Kind, key: Key, items: &[i32], cut: &mut Cut) -> Result<()> {
         let Cut { chain, sampler, .. } = cut;
+        // Most nodes: nearly all the others are below them, and finding out which takes time and room.
+        if matches!(kind, Kind::Full) && self.is_symmetric() && 2 * items.len() >= self.num_nodes() {
+            return chain.whole_below(self, items, num_layers);
+        }
         let draws = Draws { distribution: kind.distribution(), seed: key.seed, step: key.step };
         chain.cut(self, items, num_layers, |l| kind.layer(l), &draws, sampler)
     }

@@ -23,7 +23,8 @@ pub struct Workspace {
     layers: Vec<Buffers>,
     log_sums: Vec<f64>,
     losses: Vec<f64>,
-    /// Gradient by a layer's output, and by its input: the two change places from layer to layer.
+    /// Gradient by a layer's output, and by its input: the two change places from layer to layer, and at last with XW of the
+    /// input layer where that was made.
     delta: Buffer,
     next_delta: Buffer,
     middle_delta: Buffer,
@@ -184,8 +185,8 @@ impl Workspace {
         passed
     }
 
-    /// Makes room for either order of a layer's products: the next batch may take the other one. Where all nodes take part the
-    /// next one does not, and what is known to be large gets as much as it needs.
+    /// Makes room for either order of a layer's products: the next batch may take the other one. A whole chain's is the same
+    /// every time, and what is known to be large gets as much as it needs.
     fn reserve(&mut self, model: &Model, dense_features: bool) -> Result<()> {
         let chain = &self.cut.chain;
         if chain.identity() {
@@ -203,8 +204,9 @@ impl Workspace {
                 };
                 middle.try_reserve_exact(wanted)?;
                 output.try_reserve_exact(chain.count_above(l) * fan_out)?;
-                let passed_on = l > 1 || l == 1 && self.orders[0] == Order::Aggregated;
-                self.next_delta.try_reserve_exact(if passed_on { chain.inputs(l).1 * fan_in } else { 0 })?;
+                if l > 0 && l + 1 == model.num_layers() && (l > 1 || self.orders[0] == Order::Aggregated) {
+                    self.next_delta.try_reserve_exact(chain.inputs(l).1 * fan_in)?;
+                }
             } else if l > 0 || !chain.exact_input() {
                 let (above, below) = (chain.count_above(l), chain.inputs(l).1);
                 let either = (below * fan_out).max(above * fan_in);
@@ -268,10 +270,9 @@ impl Workspace {
                 Order::FeaturesFirst => {
                     // The layer's output has been of use, too, and the gradient by XW takes its place.
                     let (pick, by) = (chain.pick_above(0), (&*self.delta, width));
-                    let out = &mut here[0].output;
+                    let Buffers { output: out, middle: spread, .. } = &mut here[0];
                     if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
-                        let to = (&mut self.middle_delta, &mut *out);
-                        symmetric_times(graph, threads, pick, by, Finish::Plain, to)?;
+                        symmetric_times(graph, threads, pick, by, Finish::Plain, (spread, &mut *out))?;
                     } else {
                         out.try_resize(graph.num_nodes() * width)?;
                         out.fill(0.0);
@@ -362,7 +363,8 @@ fn features_first(graph: &Graph, chain: &Chain) -> Result<bool> {
     }
     let (operator, outlook) = (graph.operator(), graph.outlook()?);
     let degree = |v: usize| (operator.indptr[v + 1] - operator.indptr[v]) as usize;
-    let nodes = || (0..count).map(|i| chain.pick_above(0).at(i));
+    let pick = chain.pick_above(0);
+    let nodes = || (0..count).map(|i| pick.at(i));
     let aggregated = match outlook.dense() {
         true => DENSE_COST * (count * x.width()) as f32,
         false => nodes().map(|v| outlook.columns(operator, v)).sum(),

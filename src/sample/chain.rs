@@ -89,6 +89,22 @@ impl Chain {
         self.num_nodes = graph.num_nodes();
     }
 
+    /// The nodes `top`, no two the same, and all nodes below them, nothing drawn. For gradients if Â is symmetric.
+    pub fn whole_below(&mut self, graph: &Graph, top: &[i32], num_layers: usize) -> Result<()> {
+        self.whole(graph);
+        self.all = false;
+        self.set_top(top, num_layers)
+    }
+
+    fn set_top(&mut self, top: &[i32], num_layers: usize) -> Result<()> {
+        self.cuts += 1;
+        (self.depth, self.missed) = (num_layers, 0);
+        self.top.clear();
+        try_reserve_with_slack(&mut self.top, top.len())?;
+        self.top.extend_from_slice(top);
+        Ok(())
+    }
+
     /// The nodes `top` and what `num_layers` layers need below them; `choose(l)` tells how layer l's input is chosen.
     pub fn cut<'a>(
         &mut self,
@@ -99,24 +115,15 @@ impl Chain {
         draws: &Draws<'_>,
         sampler: &mut Sampler,
     ) -> Result<()> {
-        self.cuts += 1;
-        self.all = false;
+        sampler.map.fit(graph.num_nodes())?;
+        (self.all, self.whole) = (false, false);
         self.num_nodes = graph.num_nodes();
-        self.depth = num_layers;
         self.exact_input = matches!(choose(0), Layer::Exact);
-        self.top.clear();
-        try_reserve_with_slack(&mut self.top, top.len())?;
-        self.top.extend_from_slice(top);
-        self.missed = 0;
-        let exact = (0..num_layers).all(|l| matches!(choose(l), Layer::Exact));
-        self.identity = exact && graph.is_identity();
-        // Most nodes: nearly all the others are below them, and finding out which takes time and room. For the gradient's sake
-        // Â has to be its own transpose.
-        self.whole = exact && graph.is_symmetric() && 2 * top.len() >= graph.num_nodes();
-        if self.identity || self.whole {
+        self.identity = graph.is_identity() && (0..num_layers).all(|l| matches!(choose(l), Layer::Exact));
+        self.set_top(top, num_layers)?;
+        if self.identity {
             return Ok(());
         }
-        sampler.map.fit(graph.num_nodes())?;
         if self.blocks.len() < num_layers {
             self.blocks.resize_with(num_layers, Block::default);
         }
@@ -175,8 +182,7 @@ impl Chain {
         self.identity
     }
 
-    /// Whether all nodes are at the input of every layer, whose operator is rows of Â, and a symmetric one where nodes are
-    /// listed.
+    /// Whether all nodes are at the input of every layer, whose operator is rows of Â. Not that of an identity, which has none.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
