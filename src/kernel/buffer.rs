@@ -101,4 +101,14 @@ mod tests {
         assert!(copy.as_ptr().addr().is_multiple_of(LINE));
         assert!(buffer.try_resize(usize::MAX / 8).is_err());
     }
+
+    #[test]
+    fn exact_room_is_that_and_the_way_to_a_line() {
+        let mut buffer = Buffer::default();
+        buffer.try_reserve_exact(1000).unwrap();
+        let bytes = buffer.bytes();
+        assert!(bytes <= 4 * 1000 + LINE);
+        buffer.try_resize(1000).unwrap();
+        assert_eq!(buffer.bytes(), bytes, "there was room");
+    }
 }

@@ -5,6 +5,7 @@ mod input;
 mod metrics;
 mod pass;
 mod safetensors;
+mod transposed;
 
 pub use metrics::macro_f1;
 pub use pass::Workspace;

@@ -7,9 +7,10 @@
 
 use super::Model;
 use super::input::Input;
+use super::transposed::{Transposed, symmetric_times};
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
-use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
+use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
 use crate::sample::{Chain, Cut};
 
 /// Everything a pass needs beside the model and the graph.
@@ -71,7 +72,7 @@ impl Workspace {
     /// Goes on with another cut, and gives the one before in its place.
     pub fn exchange(&mut self, cut: &mut Cut) {
         std::mem::swap(&mut self.cut, cut);
-        self.transposed.iter_mut().for_each(|transposed| transposed.cut = 0);
+        self.transposed.iter_mut().for_each(Transposed::forget);
     }
 
     /// The output of layer `l` of the last forward pass.
@@ -449,105 +450,4 @@ fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
         row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
     }
     Ok(())
-}
-
-/// `out ← Âᵀ·G`, finished, for a symmetric Â and G with a row for each node picked: all rows of Â, with zeros for the others,
-/// can be shared. G with them goes to `spread`.
-fn symmetric_times(
-    graph: &Graph,
-    threads: &Threads,
-    pick: Pick<'_>,
-    (g, width): (&[f32], usize),
-    finish: Finish<'_>,
-    (spread, out): (&mut Buffer, &mut Buffer),
-) -> Result<()> {
-    out.try_resize(graph.num_nodes() * width)?;
-    let g = match pick {
-        Pick::From(_) => g,
-        Pick::List(nodes) => {
-            spread.try_resize(graph.num_nodes() * width)?;
-            spread.fill(0.0);
-            for (&v, row) in nodes.iter().zip(g.chunks_exact(width)) {
-                spread[v as usize * width..][..width].copy_from_slice(row);
-            }
-            spread
-        }
-    };
-    threads.times(Rows::Sparse(graph.operator()), Pick::From(0), g, width, finish, out);
-    Ok(())
-}
-
-/// Products with the transpose of a block. Of a small block they scatter; the transpose of a large one is written out, so
-/// that threads can share it, and kept as long as the chain is the same.
-#[derive(Default)]
-struct Transposed {
-    indptr: Vec<i64>,
-    indices: Vec<i32>,
-    values: Vec<f32>,
-    /// Which cut of the chain it is of.
-    cut: u64,
-}
-
-impl Transposed {
-    /// Below this many entries writing the transpose out is not worth while.
-    const FEW_ENTRIES: usize = 1 << 13;
-
-    /// `out ← Opᵀ·G`, finished, for the operator of layer `l` of a chain.
-    fn times(
-        &mut self,
-        graph: &Graph,
-        (chain, l): (&Chain, usize),
-        threads: &Threads,
-        (g, width): (&[f32], usize),
-        finish: Finish<'_>,
-        (spread, out): (&mut Buffer, &mut Buffer),
-    ) -> Result<()> {
-        let (block, pick) = chain.operator(graph, l);
-        if chain.is_whole() {
-            return symmetric_times(graph, threads, pick, (g, width), finish, (spread, out));
-        }
-        let count = chain.inputs(l).1;
-        out.try_resize(count * width)?;
-        if block.indices.len() < Self::FEW_ENTRIES {
-            out.fill(0.0);
-            table().transposed_times(Rows::Sparse(block), pick, g, width, out);
-            match finish {
-                Finish::Plain => {}
-                Finish::Where(h) => table().rectified_gradient(out, h),
-                Finish::Rectify => return Err(Error::Internal("a rectified gradient".to_string())),
-            }
-            return Ok(());
-        }
-        if self.cut != chain.number_of_cut() {
-            self.cut = 0;
-            self.write_out(block, count)?;
-            self.cut = chain.number_of_cut();
-        }
-        let view = Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
-        threads.times(Rows::Sparse(view), Pick::From(0), g, width, finish, out);
-        Ok(())
-    }
-
-    fn write_out(&mut self, block: Sparse<'_>, count: usize) -> Result<()> {
-        try_resize(&mut self.indptr, count + 1)?;
-        try_resize(&mut self.indices, block.indices.len())?;
-        try_resize(&mut self.values, block.indices.len())?;
-        self.indptr.fill(0);
-        block.indices.iter().for_each(|&u| self.indptr[u as usize + 1] += 1);
-        for u in 0..count {
-            self.indptr[u + 1] += self.indptr[u];
-        }
-        for v in 0..block.num_rows() {
-            let (columns, values) = block.row(v);
-            for (&u, &a) in columns.iter().zip(values) {
-                let at = self.indptr[u as usize] as usize;
-                self.indptr[u as usize] += 1;
-                self.indices[at] = v as i32;
-                self.values[at] = a;
-            }
-        }
-        self.indptr.copy_within(0..count, 1);
-        self.indptr[0] = 0;
-        Ok(())
-    }
 }

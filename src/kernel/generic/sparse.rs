@@ -68,26 +68,27 @@ fn sparse_times_far<A: Arithmetic>(
     scout.ask(m, width, entries_ahead);
     for i in 0..count {
         let (indices, values) = a.row(pick.at(i));
-        match pick {
+        let ahead = match pick {
             Pick::From(first) => {
                 // Nothing is ahead of the last entries, which are asked for again.
                 let start = a.indptr[first + i] as usize + entries_ahead;
-                let ahead = a.indices.get(start..start + indices.len()).unwrap_or(indices);
-                let row = (indices, values, ahead);
-                by_chunks!(width, 64, asking_row_chunk::<A>, row, m, width, finish, out, i * width);
+                Some(a.indices.get(start..start + indices.len()).unwrap_or(indices))
             }
             Pick::List(_) => {
                 scout.ask(m, width, indices.len());
-                by_chunks!(width, 64, row_chunk::<A>, (indices, values), m, width, finish, out, i * width);
+                None
             }
-        }
+        };
+        by_chunks!(width, 64, far_row_chunk::<A>, (indices, values), ahead, m, width, finish, out, i * width);
     }
 }
 
-/// Columns `j .. j + C` of one row of the product.
+/// Columns `j .. j + C` of one row of the product. With each entry these columns of one that is `ahead` are asked for, if as many
+/// are known: those of a whole row at once are more than a processor has under way, and it waits.
 #[inline(always)]
-fn row_chunk<A: Arithmetic, const C: usize, const P: usize>(
+fn far_row_chunk<A: Arithmetic, const C: usize, const P: usize>(
     (indices, values): (&[i32], &[f32]),
+    ahead: Option<&[i32]>,
     m: &[f32],
     width: usize,
     finish: Finish<'_>,
@@ -96,25 +97,14 @@ fn row_chunk<A: Arithmetic, const C: usize, const P: usize>(
     j: usize,
 ) {
     let reach = Reach::<C, P>::new(m.len(), width, j);
-    let mut sums = sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {});
+    let mut sums = match ahead {
+        Some(ahead) => {
+            let ask = |k: i32| ask_for::<P>(m, k as u32 as usize * width + j);
+            sparse_row_times::<A, C, P>((indices, values, ahead), m, reach, ask)
+        }
+        None => sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {}),
+    };
     write_sums::<A, C, P>(out, at + j, &mut sums, finish);
-}
-
-/// The same, and with each entry these columns of one that is ahead are asked for: those of a whole row at once are more than a
-/// processor has under way, and it waits.
-#[inline(always)]
-fn asking_row_chunk<A: Arithmetic, const C: usize, const P: usize>(
-    row: (&[i32], &[f32], &[i32]),
-    m: &[f32],
-    width: usize,
-    finish: Finish<'_>,
-    out: &mut [f32],
-    at: usize,
-    j: usize,
-) {
-    let reach = Reach::<C, P>::new(m.len(), width, j);
-    let ask = |k: i32| ask_for::<P>(m, k as u32 as usize * width + j);
-    write_sums::<A, C, P>(out, at + j, &mut sparse_row_times::<A, C, P>(row, m, reach, ask), finish);
 }
 
 /// Asks for P numbers of M: into the second-level cache, but for a single line, as many of which as are under way fit into the
