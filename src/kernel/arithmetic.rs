@@ -5,9 +5,14 @@
 //! sums, it vectorises whichever direction it sees first.
 #![allow(unsafe_code)]
 
+use super::lanes::{Few, Lanes};
+
 /// Multiply and add, on one number and on a few. Fused where the processor does it in one instruction, two roundings
 /// elsewhere.
-pub trait Arithmetic {
+pub trait Arithmetic: Sized {
+    /// Numbers beside each other, at most 16: a vector.
+    type Lanes: Lanes;
+
     /// How many sums the registers hold, with some left for the factors.
     const SUMS: usize;
 
@@ -81,6 +86,7 @@ pub trait Arithmetic {
 pub struct Portable;
 
 impl Arithmetic for Portable {
+    type Lanes = Few<Self, 4>;
     const SUMS: usize = 32;
     const COLUMNS: usize = 16;
 
@@ -96,6 +102,7 @@ pub struct Neon;
 
 #[cfg(target_arch = "aarch64")]
 impl Arithmetic for Neon {
+    type Lanes = Few<Self, 4>;
     const SUMS: usize = 64;
     const COLUMNS: usize = 16;
 
@@ -130,6 +137,7 @@ mod x86 {
     }
 
     impl Arithmetic for Avx2 {
+        type Lanes = __m256;
         const SUMS: usize = 96;
         const COLUMNS: usize = 16;
 
@@ -233,6 +241,7 @@ mod x86 {
     }
 
     impl Arithmetic for Avx512 {
+        type Lanes = __m512;
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;
 

@@ -10,6 +10,7 @@ mod array;
 mod buffer;
 mod generic;
 mod isa;
+mod lanes;
 mod pages;
 pub mod parts;
 mod pool;

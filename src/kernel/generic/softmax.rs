@@ -2,24 +2,31 @@
 
 use super::super::Pick;
 use super::super::arithmetic::Arithmetic;
+use super::super::lanes::{Few, Lanes};
 
 /// `e^x` for `x ≤ 0`, to two units in the last place; NaN stays NaN, and below -87 the answer stays at e^-87.
 ///
-/// By hand, so that the bits do not depend on the machine's libm and the loop over a row can be vectorised:
+/// By hand, so that the bits do not depend on the machine's libm and vectors can be worked:
 /// `x = k·ln 2 + r`, `e^r` by Cephes' minimax polynomial on |r| ≤ ln 2 / 2, and `2^k` put into the exponent.
 #[inline(always)]
-fn exp<A: Arithmetic>(x: f32) -> f32 {
+fn exp<L: Lanes>(x: L) -> L {
     const MAGIC: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the rounded integer in the low bits
-    let x = if x < -87.0 { -87.0 } else { x };
-    let shifted = A::madd(x, std::f32::consts::LOG2_E, MAGIC);
-    let k = shifted - MAGIC;
-    let r = A::madd(k, -0.693_359_4, x);
-    let r = A::madd(k, 2.121_944_4e-4, r);
-    let mut p = 1.987_569_1e-4;
+    let x = x.at_least(L::all(-87.0));
+    let shifted = x.madd(L::all(std::f32::consts::LOG2_E), L::all(MAGIC));
+    let k = shifted.minus(L::all(MAGIC));
+    let r = k.madd(L::all(-0.693_359_4), x);
+    let r = k.madd(L::all(2.121_944_4e-4), r);
+    let mut p = L::all(1.987_569_1e-4);
     for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5, 1.0, 1.0] {
-        p = A::madd(p, r, c);
+        p = p.madd(r, L::all(c));
     }
-    p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
+    p.times(shifted.power_of_two())
+}
+
+/// `e^x` of one number.
+#[inline(always)]
+fn exp_of<A: Arithmetic>(x: f32) -> f32 {
+    exp(Few::<A, 1>::one(x)).number()
 }
 
 /// Each row of `z` becomes its softmax; `log_sums[i]` gets `log Σ_j e^{z_ij}`, from which the loss of any label follows.
@@ -35,7 +42,7 @@ pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64])
         }
         let max = row[at];
         for v in row.iter_mut() {
-            *v = exp::<A>(*v - max);
+            *v = exp_of::<A>(*v - max);
         }
         let rest = row[..at].iter().chain(&row[at + 1..]).sum::<f32>();
         // The largest is 1, or NaN for a row with an infinite or undefined entry; then so is all that follows.
@@ -64,36 +71,52 @@ pub fn cross_entropy<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32],
     }
 }
 
-/// Rows whose softmax is computed at once.
-const BESIDE: usize = 16;
+/// Rows whose losses are added at once, a multiple of the lanes of any vector.
+const ROWS: usize = 16;
 
-/// A sum of logarithms, `Σ log(1 + x_i)` for `x_i ≥ 0`, taken as the logarithm of a product. The product is kept less 1, so
-/// that small `x_i` keep their digits; and there are several, each of which waits for itself alone.
-struct LogSum {
+/// A sum of losses, each of which is a number and a logarithm, `x_i + log(1 + r_i)` for `r_i ≥ 0`, sixteen at a time.
+///
+/// The logarithms are taken as one of a product. It is kept less 1, so that small `r_i` keep their digits; and there are
+/// several, each of which waits for itself alone.
+struct Losses {
     logs: f64,
-    products_less_one: [f64; 4],
+    products_less_one: [f64; ROWS],
+    numbers: [f64; ROWS],
 }
 
-impl LogSum {
-    const NONE: LogSum = LogSum { logs: 0.0, products_less_one: [0.0; 4] };
+impl Losses {
+    const NONE: Losses = Losses { logs: 0.0, products_less_one: [0.0; ROWS], numbers: [0.0; ROWS] };
+    /// A product beyond this is taken the logarithm of. Times 2^31 classes, sixteen of them are still a number.
+    const MUCH: f64 = 1e9;
 
     #[inline(always)]
-    fn add(&mut self, x: f64, i: usize) {
-        let product = &mut self.products_less_one[i % 4];
-        *product += x + *product * x;
-        if *product > 1e200 {
-            self.logs += product.ln_1p();
-            *product = 0.0;
+    fn add(&mut self, numbers: &[f32; ROWS], rests: &[f32; ROWS]) {
+        let mut largest = 0;
+        for i in 0..ROWS {
+            let (product, rest) = (&mut self.products_less_one[i], f64::from(rests[i]));
+            *product += rest + *product * rest;
+            // The bits of numbers that are not negative keep their order, and NaN is above all.
+            largest = u64::max(largest, product.to_bits());
+            self.numbers[i] += f64::from(numbers[i]);
+        }
+        if largest > Self::MUCH.to_bits() {
+            self.take_logarithm();
         }
     }
 
-    #[inline(always)]
-    fn total(self) -> f64 {
-        self.products_less_one.iter().fold(self.logs, |sum, product| sum + product.ln_1p())
+    #[inline(never)]
+    fn take_logarithm(&mut self) {
+        let products = std::mem::take(&mut self.products_less_one);
+        self.logs += products.into_iter().fold(0.0, |all, product| all + product + all * product).ln_1p();
+    }
+
+    fn total(mut self) -> f64 {
+        self.take_logarithm();
+        self.numbers.iter().sum::<f64>() + self.logs
     }
 }
 
-/// Few classes: a vector per class, with a lane for each of [`BESIDE`] rows.
+/// Few classes: a vector per class, with a lane for each of sixteen rows.
 #[inline(always)]
 fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
     z: &mut [f32],
@@ -101,90 +124,118 @@ fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
     pick: Pick<'_>,
     share: f32,
 ) -> f64 {
-    let mut sum = LogSum::NONE;
-    let mut linear = 0.0;
-    for (block, rows) in z.chunks_mut(BESIDE * C).enumerate() {
+    let mut sum = Losses::NONE;
+    for (block, rows) in z.chunks_mut(ROWS * C).enumerate() {
         let count = rows.len() / C;
-        let (mut e, mut y) = ([[0f32; BESIDE]; C], [0i32; BESIDE]);
+        let mut y = [0; ROWS];
         for i in 0..count {
-            y[i] = labels[pick.at(block * BESIDE + i)];
-            for j in 0..C {
-                e[j][i] = rows[i * C + j];
-            }
+            y[i] = labels[pick.at(block * ROWS + i)];
         }
-        let (mut max, mut at, mut logit) = (e[0], [0i32; BESIDE], e[0]);
-        for j in 1..C {
-            for i in 0..BESIDE {
-                let larger = e[j][i] > max[i];
-                at[i] = if larger { j as i32 } else { at[i] };
-                max[i] = if larger { e[j][i] } else { max[i] };
-                logit[i] = if y[i] == j as i32 { e[j][i] } else { logit[i] };
-            }
+        let (mut numbers, mut rests) = ([0f32; ROWS], [0f32; ROWS]);
+        if count == ROWS {
+            cross_entropy_beside::<A::Lanes, C>(rows, &y, share, (&mut numbers, &mut rests));
+        } else {
+            let mut padded = [[0f32; C]; ROWS];
+            padded.as_flattened_mut()[..rows.len()].copy_from_slice(rows);
+            cross_entropy_beside::<A::Lanes, C>(padded.as_flattened_mut(), &y, share, (&mut numbers, &mut rests));
+            rows.copy_from_slice(&padded.as_flattened()[..rows.len()]);
+            numbers[count..].fill(0.0);
+            rests[count..].fill(0.0);
         }
-        // The largest entry's own 1 stays out of the sum and is put back by the logarithm of 1 + x, so that the loss of a
-        // row whose label is all but certain keeps its digits.
-        let (mut rest, mut one, mut others) = ([0f32; BESIDE], [0f32; BESIDE], [0f32; BESIDE]);
+        sum.add(&numbers, &rests);
+    }
+    sum.total()
+}
+
+/// [`ROWS`] rows of C logits become their gradients; gives what [`Losses`] takes.
+#[inline(always)]
+fn cross_entropy_beside<L: Lanes, const C: usize>(
+    rows: &mut [f32],
+    y: &[i32; ROWS],
+    share: f32,
+    (numbers, rests): (&mut [f32; ROWS], &mut [f32; ROWS]),
+) {
+    let mut gradients = [[0f32; ROWS]; C];
+    for i in (0..ROWS).step_by(L::N) {
+        let loss = (&mut numbers[i..], &mut rests[i..]);
+        lanes_of_cross_entropy::<L, C>(&rows[i * C..], &y[i..], share, i, &mut gradients, loss);
+    }
+    for (i, row) in rows.as_chunks_mut::<C>().0.iter_mut().enumerate().take(ROWS) {
         for j in 0..C {
-            for i in 0..BESIDE {
-                e[j][i] = exp::<A>(e[j][i] - max[i]);
-                let largest = at[i] == j as i32;
-                rest[i] += if largest { 0.0 } else { e[j][i] };
-                one[i] += if largest { e[j][i] } else { 0.0 };
-                others[i] += if y[i] == j as i32 { 0.0 } else { e[j][i] };
-            }
-        }
-        // Chosen by bits, and into another place: otherwise the compiler writes under a mask, which AMD's processors do in
-        // microcode.
-        let mut scale = [0f32; BESIDE];
-        for i in 0..BESIDE {
-            scale[i] = share / (one[i] + rest[i]);
-        }
-        let mut d = [[0f32; BESIDE]; C];
-        for j in 0..C {
-            for i in 0..BESIDE {
-                let label = u32::from(y[i] == j as i32).wrapping_neg();
-                d[j][i] = scale[i] * f32::from_bits(e[j][i].to_bits() & !label | (-others[i]).to_bits() & label);
-            }
-        }
-        for i in 0..count {
-            linear += f64::from(max[i]) - f64::from(logit[i]) + f64::from(one[i] - 1.0);
-            sum.add(f64::from(rest[i]), i);
-            for j in 0..C {
-                rows[i * C + j] = d[j][i];
-            }
+            row[j] = gradients[j][i];
         }
     }
-    sum.total() + linear
+}
+
+/// As many rows as there are lanes: column j of their gradients goes to `gradients[j]`, from place `to` on.
+#[inline(always)]
+fn lanes_of_cross_entropy<L: Lanes, const C: usize>(
+    rows: &[f32],
+    y: &[i32],
+    share: f32,
+    to: usize,
+    gradients: &mut [[f32; ROWS]; C],
+    (numbers, rests): (&mut [f32], &mut [f32]),
+) {
+    let mut e = [L::all(0.0); C];
+    for j in 0..C {
+        e[j] = L::every::<C>(&rows[j..]);
+    }
+    let (mut max, mut at, mut logit) = (e[0], L::all(0.0), e[0]);
+    for j in 1..C {
+        let larger = e[j].above(max);
+        at = at.but(larger, L::all(j as f32));
+        max = max.but(larger, e[j]);
+        logit = logit.but(L::is(y, j as i32), e[j]);
+    }
+    // The largest entry's own 1 stays out of the sum and is put back by the logarithm of 1 + x, so that the loss of a
+    // row whose label is all but certain keeps its digits.
+    let zero = L::all(0.0);
+    let (mut rest, mut one, mut others) = (zero, zero, zero);
+    for j in 0..C {
+        e[j] = exp(e[j].minus(max));
+        let largest = at.equal(L::all(j as f32));
+        rest = rest.plus(e[j].but(largest, zero));
+        one = one.but(largest, e[j]);
+        others = others.plus(e[j].but(L::is(y, j as i32), zero));
+    }
+    let scale = L::all(share).over(one.plus(rest));
+    for j in 0..C {
+        scale.times(e[j].but(L::is(y, j as i32), zero.minus(others))).write(&mut gradients[j][to..]);
+    }
+    max.minus(logit).plus(one.minus(L::all(1.0))).write(numbers);
+    rest.write(rests);
 }
 
 #[inline(always)]
 fn cross_entropy_wide<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
-    let mut sum = LogSum::NONE;
-    let mut linear = 0.0;
-    for (i, row) in z.chunks_exact_mut(width).enumerate() {
-        let y = labels[pick.at(i)] as usize;
-        let mut at = 0;
-        for j in 1..width {
-            at = if row[j] > row[at] { j } else { at };
+    let mut sum = Losses::NONE;
+    for (block, rows) in z.chunks_mut(ROWS * width).enumerate() {
+        let (mut numbers, mut rests) = ([0f32; ROWS], [0f32; ROWS]);
+        for (i, row) in rows.chunks_exact_mut(width).enumerate() {
+            let y = labels[pick.at(block * ROWS + i)] as usize;
+            let mut at = 0;
+            for j in 1..width {
+                at = if row[j] > row[at] { j } else { at };
+            }
+            let (max, logit) = (row[at], row[y]);
+            let mut rest = 0.0;
+            for j in 0..width {
+                row[j] = exp_of::<A>(row[j] - max);
+            }
+            for j in 0..width {
+                rest += if j == at { 0.0 } else { row[j] };
+            }
+            (numbers[i], rests[i]) = (max - logit + (row[at] - 1.0), rest);
+            let total = row[at] + rest;
+            let others = if y == at { rest } else { total - row[y] };
+            let scale = share / total;
+            for j in 0..width {
+                row[j] *= scale;
+            }
+            row[y] = -others * scale;
         }
-        let max = row[at];
-        linear += f64::from(max) - f64::from(row[y]);
-        let mut rest = 0.0;
-        for j in 0..width {
-            row[j] = exp::<A>(row[j] - max);
-        }
-        for j in 0..width {
-            rest += if j == at { 0.0 } else { row[j] };
-        }
-        linear += f64::from(row[at] - 1.0);
-        sum.add(f64::from(rest), i);
-        let total = row[at] + rest;
-        let others = if y == at { rest } else { total - row[y] };
-        let scale = share / total;
-        for j in 0..width {
-            row[j] *= scale;
-        }
-        row[y] = -others * scale;
+        sum.add(&numbers, &rests);
     }
-    sum.total() + linear
+    sum.total()
 }
