@@ -83,22 +83,42 @@ impl Stream {
     pub fn shuffle(&mut self, list: &mut [i32]) {
         const AT_ONCE: usize = 64;
         let mut bytes = [0u8; 4 * AT_ONCE];
-        let mut used = AT_ONCE;
-        for place in (1..list.len()).rev() {
-            let choices = place as u64 + 1;
-            let other = loop {
-                if used == AT_ONCE {
-                    self.0.fill_bytes(&mut bytes);
-                    used = 0;
-                }
-                let product = u64::from(u32::from_le_bytes(bytes.as_chunks().0[used])) * choices;
-                used += 1;
-                let lower = product as u32;
-                if u64::from(lower) >= choices || lower >= (choices as u32).wrapping_neg() % choices as u32 {
-                    break product >> 32;
+        let mut left = list.len();
+        while left > 1 {
+            let now = (left - 1).min(AT_ONCE);
+            self.0.fill_bytes(&mut bytes);
+            let (words, mut others, mut redraw) = (bytes.as_chunks::<4>().0, [0; AT_ONCE], false);
+            for (i, (other, word)) in others[..now].iter_mut().zip(words).enumerate() {
+                let choices = (left - i) as u64;
+                let product = u64::from(u32::from_le_bytes(*word)) * choices;
+                *other = (product >> 32) as u32;
+                // Perhaps: those that come too often are among them.
+                redraw |= u64::from(product as u32) < choices;
+            }
+            if redraw {
+                self.draw_places(left, words, &mut others[..now]);
+            }
+            for (i, &other) in others[..now].iter().enumerate() {
+                list.swap(left - 1 - i, other as usize);
+            }
+            left -= now;
+        }
+    }
+
+    /// For the last place of `left`, and as many before it as there are in `others`, each one of the places up to it. By these words
+    /// and as many more as it takes.
+    #[cold]
+    fn draw_places(&mut self, left: usize, words: &[[u8; 4]], others: &mut [u32]) {
+        let mut words = words.iter();
+        for (i, other) in others.iter_mut().enumerate() {
+            let choices = (left - i) as u32;
+            *other = loop {
+                let word = words.next().map_or_else(|| self.0.next_u32(), |word| u32::from_le_bytes(*word));
+                let product = u64::from(word) * u64::from(choices);
+                if product as u32 >= choices.wrapping_neg() % choices {
+                    break (product >> 32) as u32;
                 }
             };
-            list.swap(place, other as usize);
         }
     }
 
@@ -199,6 +219,20 @@ mod tests {
             many.shuffle(&mut list);
             (1..wanted.len()).rev().for_each(|i| wanted.swap(i, one.below(i as u64 + 1) as usize));
             assert_eq!(list, wanted);
+        }
+    }
+
+    #[test]
+    fn places_drawn_one_by_one_leave_out_what_comes_too_often() {
+        // Of 3·2^30 choices every fourth word is one that would favour some.
+        let left = 3usize << 30;
+        let (mut one, mut many) = (stream(6), stream(6));
+        let mut bytes = [0u8; 4 * 64];
+        many.0.fill_bytes(&mut bytes);
+        let mut others = [0; 64];
+        many.draw_places(left, bytes.as_chunks().0, &mut others);
+        for (i, &other) in others.iter().enumerate() {
+            assert_eq!(u64::from(other), one.below((left - i) as u64));
         }
     }
 

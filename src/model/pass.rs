@@ -429,10 +429,18 @@ fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Buffer) -> Result<&'a 
     };
     let x = graph.features()?;
     rows.try_resize(count * x.width())?;
-    for (row, &v) in rows.chunks_exact_mut(x.width()).zip(nodes) {
-        match x {
-            Matrix::Dense { data, width } => row.copy_from_slice(&data[v as usize * width..][..*width]),
-            Matrix::Sparse { csr, .. } => {
+    match x {
+        Matrix::Dense { data, width: 1 } => gather_short::<1>(data, nodes, rows),
+        Matrix::Dense { data, width: 2 } => gather_short::<2>(data, nodes, rows),
+        Matrix::Dense { data, width: 3 } => gather_short::<3>(data, nodes, rows),
+        Matrix::Dense { data, width: 4 } => gather_short::<4>(data, nodes, rows),
+        Matrix::Dense { data, width } => {
+            for (row, &v) in rows.chunks_exact_mut(*width).zip(nodes) {
+                row.copy_from_slice(&data[v as usize * width..][..*width]);
+            }
+        }
+        Matrix::Sparse { csr, width } => {
+            for (row, &v) in rows.chunks_exact_mut(*width).zip(nodes) {
                 row.fill(0.0);
                 let (columns, values) = csr.view().row(v as usize);
                 columns.iter().zip(values).for_each(|(&k, &x)| row[k as usize] = x);
@@ -440,6 +448,12 @@ fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Buffer) -> Result<&'a 
         }
     }
     Ok(rows)
+}
+
+/// Rows so short that calling the C library's copy takes longer than copying them.
+fn gather_short<const WIDTH: usize>(data: &[f32], nodes: &[i32], rows: &mut [f32]) {
+    let data = data.as_chunks::<WIDTH>().0;
+    rows.as_chunks_mut::<WIDTH>().0.iter_mut().zip(nodes).for_each(|(row, &v)| *row = data[v as usize]);
 }
 
 /// Wᵀ of a row-major matrix with `width` columns.

@@ -175,6 +175,9 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
     ask: impl Fn(i32),
 ) -> [f32; P] {
     let mut last = [0f32; P];
+    if U > 2 && indices.len() <= 2 {
+        return shortest_row_sum::<A, C, P>((indices, values), m, reach);
+    }
     let mut sums = [[0f32; P]; U];
     let (turns, rest) = indices.as_chunks::<U>();
     let (value_turns, value_rest) = values.as_chunks::<U>();
@@ -198,6 +201,26 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
         for c in 0..P {
             sums[0][c] += sums[u][c];
         }
+    }
+    sums[0]
+}
+
+/// [`sparse_row_sum`] of at most two entries, as most rows of a sampled block have them, with the bits it would have.
+#[inline(always)]
+fn shortest_row_sum<A: Arithmetic, const C: usize, const P: usize>(
+    (indices, values): (&[i32], &[f32]),
+    m: &[f32],
+    reach: Reach<C, P>,
+) -> [f32; P] {
+    let mut last = [0f32; P];
+    let mut sums = [[0f32; P]; 2];
+    if let (Some(&first), Some(&second)) = (indices.first(), indices.last()) {
+        let v = select_unpredictable(indices.len() > 1, values[indices.len() - 1], 0.0);
+        A::madd_row(values[0], reach.load(m, first, &mut last), &mut sums[0]);
+        A::madd_row(v, reach.load(m, second, &mut last), &mut sums[1]);
+    }
+    for c in 0..P {
+        sums[0][c] += sums[1][c];
     }
     sums[0]
 }
