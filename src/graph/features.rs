@@ -199,23 +199,23 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// So many of the picked rows of ÂX, in this order. The bits are those of [`Aggregator::whole`].
+    /// So many of the picked rows of ÂX, in this order, and never more than `most`. The bits are those of [`Aggregator::whole`].
     pub fn rows(
         &mut self,
         operator: Sparse<'_>,
         x: &Matrix,
         outlook: &Outlook,
-        (pick, count): (Pick<'_>, usize),
+        (pick, count, most): (Pick<'_>, usize, usize),
         threads: &Threads,
     ) -> Result<Rows<'_>> {
         match x {
             Matrix::Dense { data, width } => {
-                self.dense.try_resize(count * width)?;
+                self.dense.try_resize_within(count * width, most * width)?;
                 threads.times(Rows::Sparse(operator), pick, data, *width, Finish::Plain, &mut self.dense);
                 Ok(Rows::Dense { data: &self.dense, width: *width })
             }
             Matrix::Sparse { csr, width } if outlook.dense => {
-                self.dense.try_resize(count * width)?;
+                self.dense.try_resize_within(count * width, most * width)?;
                 let terms = count * operator.mean_entries() * x.row_entries();
                 threads.fill_rows(terms, *width, &mut self.dense, |i, row| {
                     sum_to_row(operator, csr.view(), pick.at(i), row);

@@ -36,13 +36,24 @@ impl Buffer {
         Ok(())
     }
 
+    /// Makes it `len` numbers long, and gives it no more room than `most` numbers take: it will never be longer.
+    pub fn try_resize_within(&mut self, len: usize, most: usize) -> Result<()> {
+        self.try_reserve_within(len, most)?;
+        self.len = len;
+        Ok(())
+    }
+
     /// Makes room for `len` numbers in all. When that takes another allocation, what it held is lost.
     pub fn try_reserve(&mut self, len: usize) -> Result<()> {
+        self.try_reserve_within(len, usize::MAX)
+    }
+
+    fn try_reserve_within(&mut self, len: usize, most: usize) -> Result<()> {
         const SLACK: usize = 4096;
         const MOST_SLACK: usize = 1 << 16;
         if self.start + len.max(1) > self.raw.len() {
             let wanted = len.saturating_add((len / 2).min(MOST_SLACK)).saturating_add(SLACK);
-            if self.allocate(wanted).is_err() {
+            if self.allocate(wanted.min(most.max(len))).is_err() {
                 self.allocate(len)?;
             }
         }

@@ -92,6 +92,7 @@ impl Input {
     }
 
     fn chunk(&mut self, graph: &Graph, threads: &Threads, pick: Pick<'_>, count: usize) -> Result<Rows<'_>> {
-        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, (pick, count), threads)
+        let rows = (pick, count, rows_at_a_time(graph)?);
+        self.aggregator.rows(graph.operator(), graph.features()?, graph.outlook()?, rows, threads)
     }
 }
