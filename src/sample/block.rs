@@ -208,6 +208,8 @@ pub struct RowSpans {
     pub starts: Vec<usize>,
     /// Entries of the rows before each one, and of all.
     pub offsets: Vec<u64>,
+    /// The row of each entry, after [`RowSpans::list_rows`], with room for more.
+    pub row_of: Vec<i32>,
 }
 
 impl RowSpans {
@@ -230,6 +232,34 @@ impl RowSpans {
         }
         self.offsets[above.len()] = entries;
         Ok(())
+    }
+
+    /// Makes room for [`RowSpans::list_rows`] of rows with so many entries in all.
+    pub fn reserve_list(&mut self, entries: usize) -> Result<()> {
+        if self.row_of.len() < entries + AT_ONCE { try_resize(&mut self.row_of, entries + AT_ONCE) } else { Ok(()) }
+    }
+
+    /// Writes down which row each entry is in. [`RowSpans::reserve_list`] has made room.
+    pub fn list_rows(&mut self) {
+        for (row, pair) in self.offsets.windows(2).enumerate() {
+            let (start, end) = (pair[0] as usize, pair[1] as usize);
+            // As many as most rows have, however many it has: the next rows write over what is too much.
+            self.row_of[start..start + AT_ONCE].fill(row as i32);
+            if end > start + AT_ONCE {
+                self.row_of[start + AT_ONCE..end].fill(row as i32);
+            }
+        }
+    }
+
+    /// The row that has an entry, by a search without branches: no guess at the next half is better than another.
+    pub fn row_with(&self, entry: u64) -> usize {
+        let (mut row, mut left) = (0, self.starts.len());
+        while left > 1 {
+            let half = left / 2;
+            row = select_unpredictable(self.offsets[row + half] <= entry, row + half, row);
+            left -= half;
+        }
+        row
     }
 
     /// Asks for the beginnings of the rows, for whoever is going to read them all: of their columns, which are looked at first.

@@ -354,6 +354,7 @@ impl Sampler {
         try_reserve_with_slack(&mut self.masses, entries)?;
         block.reserve(entries)?;
         self.columns.reserve(entries)?;
+        self.rows.reserve_list(entries)?;
         self.counts.clear();
         try_reserve_with_slack(&mut self.counts, entries)?;
         self.scale.clear();
@@ -373,16 +374,17 @@ impl Sampler {
     ) -> Result<()> {
         self.picks.clear();
         try_reserve_with_slack(&mut self.picks, candidates)?;
-        for _ in 0..candidates {
-            let entry = stream.below(entries);
-            // Which row it is in, by a search without branches: no guess at the next half is better than another.
-            let (mut row, mut left) = (0, above.len());
-            while left > 1 {
-                let half = left / 2;
-                row = select_unpredictable(self.rows.offsets[row + half] <= entry, row + half, row);
-                left -= half;
-            }
-            let at = self.rows.starts[row] + (entry - self.rows.offsets[row]) as usize;
+        try_resize(&mut self.drawn, candidates)?;
+        // There are no more entries than nodes, or this way would not have been taken.
+        stream.fill_below(entries as u32, &mut self.drawn);
+        // Writing down every row's entries costs as much as searching for a few.
+        let listed = 4 * candidates > above.len();
+        if listed {
+            self.rows.list_rows();
+        }
+        for &entry in &self.drawn {
+            let row = if listed { self.rows.row_of[entry as usize] as usize } else { self.rows.row_with(entry as u64) };
+            let at = self.rows.starts[row] + (entry as u64 - self.rows.offsets[row]) as usize;
             prefetch(operator.indices, at);
             self.picks.push((row as i32, at));
         }
