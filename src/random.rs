@@ -58,8 +58,12 @@ impl Stream {
     }
 
     /// The numbers that so many calls of [`Stream::below`] give, where none of them has to be redrawn; else others, as good.
+    /// `n` must not be 0, unless no number is wanted.
     pub fn fill_below(&mut self, n: u32, out: &mut [i32]) {
         const AT_ONCE: usize = 64;
+        if out.is_empty() {
+            return;
+        }
         // Below it the lower half of a product shows that its number would come too often.
         let least = n.wrapping_neg() % n;
         let mut bytes = [0u8; 4 * AT_ONCE];

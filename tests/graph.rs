@@ -215,7 +215,7 @@ fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
             for _ in 0..2 {
                 let (x, outlook) = (graph.features().unwrap(), graph.outlook().unwrap());
                 let rows = aggregator
-                    .rows(graph.operator(), x, outlook, (Pick::List(&nodes), nodes.len()), &one_thread())
+                    .rows(graph.operator(), x, outlook, (Pick::List(&nodes), nodes.len(), 300), &one_thread())
                     .unwrap();
                 let found = to_dense(rows, nodes.len(), width);
                 for (row, &v) in found.chunks(width).zip(&nodes) {
