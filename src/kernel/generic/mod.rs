@@ -119,7 +119,15 @@ impl<const C: usize, const P: usize> Reach<C, P> {
 #[inline(always)]
 fn zero_padded<const C: usize, const P: usize>(g: &[f32], at: usize) -> [f32; P] {
     let mut row = [0f32; P];
-    row[..C].copy_from_slice(chunk::<C>(g, at));
+    match g.get(at..at + P) {
+        // Read whole, in one piece. Copied in pieces that overlap, it would be waited for until they have left for the cache.
+        Some(whole) => {
+            for c in 0..P {
+                row[c] = if c < C { whole[c] } else { 0.0 };
+            }
+        }
+        None => row[..C].copy_from_slice(chunk::<C>(g, at)),
+    }
     row
 }
 
