@@ -46,39 +46,49 @@ pub enum Way {
     Ahead,
 }
 
-/// Finds out which way is fastest by going each for a few steps, and then the fastest for many. What one core has computed has to
-/// travel to the other, and on some machines that takes longer than it takes to compute. The numbers are the same every way.
+/// Finds out which way is fastest by going each for a few steps, in turn and several times, and then the fastest for many. What
+/// one core has computed has to travel to the other, and on some machines that takes longer than it takes to compute. The numbers
+/// are the same every way.
 pub struct Trial {
     /// Steps since it began.
     steps: usize,
     /// The seconds of the steps each way.
-    seconds: [[f64; Self::TIMED]; Self::WAYS.len()],
+    seconds: [[f64; Self::TIMED * Self::TURNS]; Self::WAYS.len()],
+    /// Long steps, one after the other.
+    long: usize,
     fastest: Way,
 }
 
 impl Default for Trial {
     fn default() -> Self {
-        Trial { steps: 0, seconds: [[0.0; Self::TIMED]; Self::WAYS.len()], fastest: Way::Ahead }
+        Trial { steps: 0, seconds: [[0.0; Self::TIMED * Self::TURNS]; Self::WAYS.len()], long: 0, fastest: Way::Ahead }
     }
 }
 
 impl Trial {
     const WAYS: [Way; 3] = [Way::Ahead, Way::Shared, Way::Alone];
-    /// Steps that are timed each way, after some that are not: they end what the way before has begun.
-    const TIMED: usize = 25;
+    /// How often each way has its turn: what else goes on in a machine comes and goes, and is to meet all of them.
+    const TURNS: usize = 5;
+    /// Steps of a turn that are timed, after some that are not: they end what the way before has begun.
+    const TIMED: usize = 5;
     const SKIPPED: usize = 3;
     const TRIED: usize = Self::SKIPPED + Self::TIMED;
     /// All steps of a trial, and those after which there is another one.
-    const ALL: usize = Self::TRIED * Self::WAYS.len();
+    const ALL: usize = Self::TRIED * Self::WAYS.len() * Self::TURNS;
     const LASTS: usize = 4000;
     /// Threads that are not worth while are left to others.
     const WORTH_WHILE: f64 = 0.97;
-    /// Seconds of a step that is long enough for threads to be worth while anywhere, and too long for trials.
+    /// Seconds of a step that is long enough for threads to be worth while anywhere, and too long for trials; and how many of
+    /// them show that it is not the machine that has paused.
     const LONG: f64 = 1e-3;
+    const LONG_ENOUGH: usize = 3;
 
     /// The way that the next step is to go.
     pub fn way(&self) -> Way {
-        Self::WAYS.get(self.steps / Self::TRIED).copied().unwrap_or(self.fastest)
+        match self.steps < Self::ALL {
+            true => Self::WAYS[self.steps / Self::TRIED % Self::WAYS.len()],
+            false => self.fastest,
+        }
     }
 
     /// The time, if the next step is one of the trial's.
@@ -92,17 +102,20 @@ impl Trial {
     }
 
     fn count_seconds(&mut self, seconds: f64) {
-        let (way, number) = (self.steps / Self::TRIED, self.steps % Self::TRIED);
-        if let (Some(times), Some(at)) = (self.seconds.get_mut(way), number.checked_sub(Self::SKIPPED)) {
-            times[at] = seconds;
+        if self.steps < Self::ALL {
+            let (turn, number) = (self.steps / Self::TRIED, self.steps % Self::TRIED);
+            if let Some(at) = number.checked_sub(Self::SKIPPED) {
+                self.seconds[turn % Self::WAYS.len()][turn / Self::WAYS.len() * Self::TIMED + at] = seconds;
+            }
+            self.long = if seconds > Self::LONG { self.long + 1 } else { 0 };
         }
         self.steps = (self.steps + 1) % Self::LASTS;
-        if seconds > Self::LONG {
-            (self.steps, self.fastest) = (Self::ALL, Way::Ahead);
+        if self.long == Self::LONG_ENOUGH {
+            (self.steps, self.long, self.fastest) = (Self::ALL, 0, Way::Ahead);
         } else if self.steps == Self::ALL {
             let [ahead, shared, alone] = self.seconds.map(|mut seconds| {
                 seconds.sort_unstable_by(f64::total_cmp);
-                seconds[Self::TIMED / 2]
+                seconds[seconds.len() / 2]
             });
             self.fastest = match ahead.min(shared) < Self::WORTH_WHILE * alone {
                 false => Way::Alone,
@@ -117,13 +130,13 @@ impl Trial {
 mod tests {
     use super::*;
 
-    /// The ways of so many steps that take so many seconds ahead, shared and alone, every third one far more.
-    fn ways(steps: usize, seconds: [f64; 3]) -> Vec<Way> {
+    /// The ways of so many steps that take so many seconds ahead, shared and alone, some of them far more.
+    fn ways(steps: usize, seconds: [f64; 3], more: impl Fn(usize) -> f64) -> Vec<Way> {
         let mut trial = Trial::default();
         let choose = |step: usize| {
             let way = trial.way();
             let at = Trial::WAYS.iter().position(|w| *w == way).expect("a way");
-            trial.count_seconds(seconds[at] * if step.is_multiple_of(3) { 20.0 } else { 1.0 });
+            trial.count_seconds(seconds[at] * more(step));
             way
         };
         (0..steps).map(choose).collect()
@@ -137,12 +150,14 @@ mod tests {
             ([3e-5, 2e-5, 1e-5], Way::Alone),
             ([1.99e-5, 3e-5, 2e-5], Way::Alone),
         ] {
-            let ways = ways(2 * Trial::LASTS, seconds);
-            let (first_time, second_time) = ways.split_at(Trial::LASTS);
-            for time in [first_time, second_time] {
+            // Every third step is disturbed, or a part of the trial as long as a turn of each.
+            let turns = |step: usize| step / (Trial::TRIED * Trial::WAYS.len());
+            let third = ways(2 * Trial::LASTS, seconds, |step| if step.is_multiple_of(3) { 20.0 } else { 1.0 });
+            let part = ways(2 * Trial::LASTS, seconds, |step| if turns(step) == 1 { 20.0 } else { 1.0 });
+            for time in third.chunks(Trial::LASTS).chain(part.chunks(Trial::LASTS)) {
                 let (tried, kept) = time.split_at(Trial::ALL);
-                for (steps, way) in tried.chunks(Trial::TRIED).zip(Trial::WAYS) {
-                    assert!(steps.iter().all(|w| *w == way));
+                for (steps, way) in tried.chunks(Trial::TRIED).zip(Trial::WAYS.iter().cycle()) {
+                    assert!(steps.iter().all(|w| w == way));
                 }
                 assert!(kept.iter().all(|w| *w == fastest), "{seconds:?}");
             }
@@ -150,7 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_step_ends_the_trial_with_all_threads_at_work() {
-        assert!(ways(500, [2e-3, 1e-3, 1e-3]).iter().all(|w| *w == Way::Ahead));
+    fn long_steps_end_the_trial_with_all_threads_at_work() {
+        assert!(ways(500, [2e-3, 1e-3, 1e-3], |_| 1.0).iter().all(|w| *w == Way::Ahead));
+    }
+
+    #[test]
+    fn a_pause_of_the_machine_does_not_end_the_trial() {
+        let ways = ways(Trial::LASTS, [3e-5, 2e-5, 1e-5], |step| if step % 10 == 5 { 1000.0 } else { 1.0 });
+        assert!(ways[Trial::ALL..].iter().all(|w| *w == Way::Alone));
     }
 }
