@@ -122,4 +122,13 @@ mod tests {
         buffer.try_resize(1000).unwrap();
         assert_eq!(buffer.bytes(), bytes, "there was room");
     }
+
+    #[test]
+    fn room_is_never_more_than_will_ever_be_needed() {
+        let mut buffer = Buffer::default();
+        buffer.try_resize_within(900, 1000).unwrap();
+        assert!(buffer.len() == 900 && buffer.bytes() <= 4 * 1000 + LINE);
+        buffer.try_resize_within(2000, 1000).unwrap();
+        assert_eq!(buffer.len(), 2000, "what is asked for is there all the same");
+    }
 }

@@ -45,7 +45,10 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     for i in 0..count {
         forerunner.pass(i);
         let (indices, values) = a.row(pick.at(i));
-        let mut sums = sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {});
+        let mut sums = match A::SUMS / P >= 2 && indices.len() <= 2 {
+            true => shortest_row_times::<A, C, P>((indices, values), m, reach),
+            false => sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {}),
+        };
         write_sums::<A, C, P>(out, i * width + j, &mut sums, finish);
     }
 }
@@ -175,9 +178,6 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
     ask: impl Fn(i32),
 ) -> [f32; P] {
     let mut last = [0f32; P];
-    if U > 2 && indices.len() <= 2 {
-        return shortest_row_sum::<A, C, P>((indices, values), m, reach);
-    }
     let mut sums = [[0f32; P]; U];
     let (turns, rest) = indices.as_chunks::<U>();
     let (value_turns, value_rest) = values.as_chunks::<U>();
@@ -205,9 +205,10 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
     sums[0]
 }
 
-/// [`sparse_row_sum`] of at most two entries, as most rows of a sampled block have them, with the bits it would have.
+/// [`sparse_row_times`] of at most two entries, as most rows of a sampled block have them, with the bits it would have where entries
+/// are taken in turn by two sums or more.
 #[inline(always)]
-fn shortest_row_sum<A: Arithmetic, const C: usize, const P: usize>(
+fn shortest_row_times<A: Arithmetic, const C: usize, const P: usize>(
     (indices, values): (&[i32], &[f32]),
     m: &[f32],
     reach: Reach<C, P>,
