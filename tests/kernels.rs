@@ -6,7 +6,9 @@ mod common;
 use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
-use plimsoll::kernel::{AT_ONCE, Adam, Buffer, Finish, Pick, Rows, Sparse, Table, Threads, available, parts, table};
+use plimsoll::kernel::{
+    AT_ONCE, Adam, Buffer, Finish, MARKS_BEHIND, Pick, Rows, Sparse, Table, Threads, available, parts, table,
+};
 
 /// Half a unit in the last place of 1.
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
@@ -586,13 +588,11 @@ fn marked_entries_are_found_in_every_table_wherever_rows_lie() {
             }))
             .collect();
         let indices: Vec<i32> = (0..indptr[60]).map(|_| random.below(columns) as i32).collect();
-        let values: Vec<f32> = indices.iter().map(|_| real(random)).collect();
-        let a = Sparse { indptr: &indptr, indices: &indices, values: &values };
         // Marks for half of the columns only: the others are not marked.
         let known = columns.div_ceil(2);
-        let mut marks = vec![0u32; known.div_ceil(32)];
-        (0..known).filter(|_| random.unit() < share).for_each(|k| marks[k / 32] |= 1 << (k % 32));
-        let marked = |k: i32| marks.get(k as usize / 32).is_some_and(|word| word >> (k % 32) & 1 == 1);
+        let mut marks = vec![0u8; known + MARKS_BEHIND];
+        (0..known).filter(|_| random.unit() < share).for_each(|k| marks[k] = 1);
+        let marked = |k: i32| marks.get(k as usize) == Some(&1);
 
         let rows: Vec<usize> = (0..80).map(|i| if i < 20 { 59 - i } else { random.below(60) }).collect();
         let starts: Vec<usize> = rows.iter().map(|&r| indptr[r] as usize).collect();
@@ -600,16 +600,14 @@ fn marked_entries_are_found_in_every_table_wherever_rows_lie() {
         rows.iter().for_each(|&r| offsets.push(offsets[offsets.len() - 1] + lengths[r] as u64));
         let (mut wanted, mut wanted_ends) = (Vec::new(), Vec::new());
         for &r in &rows {
-            let (ids, numbers) = a.row(r);
-            wanted.extend(ids.iter().zip(numbers).filter(|(k, _)| marked(**k)).map(|(&k, x)| (k, x.to_bits())));
+            wanted.extend((indptr[r] as usize..indptr[r + 1] as usize).filter(|&at| marked(indices[at])));
             wanted_ends.push(wanted.len() as i64);
         }
         for table in available() {
             let room = offsets[rows.len()] as usize + AT_ONCE;
-            let (mut ids, mut numbers, mut ends) = (vec![-1; room], vec![f32::NAN; room], vec![-1; rows.len()]);
-            let count = table.marked_entries(a, (&starts, &offsets), &marks, (&mut ids, &mut numbers), &mut ends);
-            let found: Vec<_> = ids[..count].iter().zip(&numbers).map(|(&k, x)| (k, x.to_bits())).collect();
-            assert_eq!((found, &ends), (wanted.clone(), &wanted_ends), "{}, {columns} columns", table.name);
+            let (mut found, mut ends) = (vec![usize::MAX; room], vec![-1; rows.len()]);
+            let count = table.marked_entries(&indices, (&starts, &offsets), &marks, &mut found, &mut ends);
+            assert_eq!((&found[..count], &ends), (&wanted[..], &wanted_ends), "{}, {columns} columns", table.name);
         }
     }
 }

@@ -54,32 +54,45 @@ pub trait Arithmetic: Sized {
         }
     }
 
-    /// Which of 16 ids have their bit of `marks` set: bit i is that of the i-th. One beyond `marks` has not.
+    /// How many ids [`Arithmetic::marked`] looks up at once: 8 or 16.
+    const LOOKED_UP: usize = 8;
+
+    /// Which of N ids are marked by 1 instead of 0: bit i is that of the i-th. One beyond `marks` is not. N is
+    /// [`Arithmetic::LOOKED_UP`].
     #[inline(always)]
-    fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
+    fn marked<const N: usize>(ids: &[i32; N], marks: &[u8]) -> u32 {
         let mut marked = 0;
-        for (i, &id) in ids.iter().enumerate() {
-            let word = marks.get(id as u32 as usize / 32).copied().unwrap_or(0);
-            marked |= (word >> (id & 31) & 1) << i;
+        for &id in ids.iter().rev() {
+            let Some(&mark) = marks.get(id as u32 as usize) else {
+                return marked_one_by_one(ids, marks);
+            };
+            marked = 2 * marked + u32::from(mark);
         }
         marked
     }
 
-    /// Writes the ids and the values whose bit of `which` is set, of 16, one behind the other to the beginning of two slices,
-    /// which hold 16 each, and anything behind them.
+    /// Writes `from` + i for each bit i of `which` that is set, of as many as `to` holds, one behind the other to its beginning,
+    /// and anything behind them.
     #[inline(always)]
-    fn compress(ids: &[i32; 16], values: &[f32; 16], which: u32, to: (&mut [i32], &mut [f32])) {
-        // The first one in any case: mostly there is one or none, which no branch foresees. More are rare.
-        let first = (which.trailing_zeros() as usize).min(15);
-        (to.0[0], to.1[0]) = (ids[first], values[first]);
-        let (mut which, mut found) = (which & which.wrapping_sub(1), 1);
-        while which != 0 {
-            let i = which.trailing_zeros() as usize & 15;
-            (to.0[found], to.1[found]) = (ids[i], values[i]);
+    fn write_places(which: u32, from: usize, to: &mut [usize]) {
+        // The first two in any case: mostly there are no more, and which of none, one and two it is no branch foresees.
+        let rest = which & which.wrapping_sub(1);
+        to[0] = from + which.trailing_zeros() as usize;
+        to[1] = from + rest.trailing_zeros() as usize;
+        let (mut rest, mut found) = (rest & rest.wrapping_sub(1), 2);
+        while rest != 0 {
+            to[found] = from + rest.trailing_zeros() as usize;
             found += 1;
-            which &= which - 1;
+            rest &= rest - 1;
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn marked_one_by_one(ids: &[i32], marks: &[u8]) -> u32 {
+    let marks = ids.iter().map(|&id| marks.get(id as u32 as usize).copied().unwrap_or(0));
+    marks.rev().fold(0, |marked, mark| 2 * marked + u32::from(mark))
 }
 
 /// Every processor: multiply, round, add, round.
@@ -122,6 +135,7 @@ pub struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::generic::{AT_ONCE, MARKS_BEHIND};
     use super::{Arithmetic, Avx2, Avx512};
     use std::arch::x86_64::*;
 
@@ -216,34 +230,13 @@ mod x86 {
                 }
             }
         }
-
-        #[inline(always)]
-        fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
-            let limit = i32::try_from(marks.len()).unwrap_or(i32::MAX);
-            let mut marked = 0;
-            for half in [0, 8] {
-                // SAFETY: the processor has the instructions, there are 16 ids, and lanes that are not below `limit` read
-                // nothing.
-                unsafe {
-                    let ids = _mm256_loadu_si256(ids.as_ptr().add(half).cast());
-                    let at = _mm256_srli_epi32::<5>(ids);
-                    let there = _mm256_cmpgt_epi32(_mm256_set1_epi32(limit), at);
-                    let none = _mm256_setzero_si256();
-                    let words = _mm256_mask_i32gather_epi32::<4>(none, marks.as_ptr().cast(), at, there);
-                    // Each bit becomes the sign of its word.
-                    let up = _mm256_andnot_si256(ids, _mm256_set1_epi32(31));
-                    let signs = _mm256_castsi256_ps(_mm256_sllv_epi32(words, up));
-                    marked |= (_mm256_movemask_ps(signs) as u32) << half;
-                }
-            }
-            marked
-        }
     }
 
     impl Arithmetic for Avx512 {
         type Lanes = __m512;
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;
+        const LOOKED_UP: usize = AT_ONCE;
 
         #[inline(always)]
         fn madd(a: f32, b: f32, c: f32) -> f32 {
@@ -297,29 +290,32 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn marked(ids: &[i32; 16], marks: &[u32]) -> u32 {
-            let limit = i32::try_from(marks.len()).unwrap_or(i32::MAX);
-            // SAFETY: the processor has the instructions, and lanes that are not below `limit` read nothing.
+        fn marked<const N: usize>(ids: &[i32; N], marks: &[u8]) -> u32 {
+            assert!(N == Self::LOOKED_UP);
+            let limit = u32::try_from(marks.len().saturating_sub(MARKS_BEHIND)).unwrap_or(u32::MAX) as i32;
+            // SAFETY: the processor has the instructions, there are 16 ids, and only lanes below `limit` read: four marks from
+            // theirs on, of which there are at least `MARKS_BEHIND` more.
             unsafe {
                 let ids = _mm512_loadu_si512(ids.as_ptr().cast());
-                let at = _mm512_srli_epi32::<5>(ids);
-                let there = _mm512_cmplt_epu32_mask(at, _mm512_set1_epi32(limit));
-                let words = _mm512_mask_i32gather_epi32::<4>(_mm512_setzero_si512(), there, at, marks.as_ptr().cast());
-                let bits = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(ids, _mm512_set1_epi32(31)));
-                u32::from(_mm512_test_epi32_mask(words, bits))
+                let there = _mm512_cmplt_epu32_mask(ids, _mm512_set1_epi32(limit));
+                let marks = _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), there, ids, marks.as_ptr().cast());
+                u32::from(_mm512_test_epi32_mask(marks, _mm512_set1_epi32(0xff)))
             }
         }
 
         // In a register, and stored whole: a store of chosen lanes side by side is microcode on some processors.
         #[inline(always)]
-        fn compress(ids: &[i32; 16], values: &[f32; 16], which: u32, to: (&mut [i32], &mut [f32])) {
-            assert!(to.0.len() >= 16 && to.1.len() >= 16);
-            // SAFETY: the processor has the instructions, and there is room for 16 numbers each.
+        fn write_places(which: u32, from: usize, to: &mut [usize]) {
+            assert!(to.len() >= 16);
+            // SAFETY: the processor has the instructions, and there is room for 16 numbers.
             unsafe {
-                let (which, ids) = (which as u16, _mm512_loadu_si512(ids.as_ptr().cast()));
-                _mm512_storeu_si512(to.0.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(which, ids));
-                let values = _mm512_loadu_ps(values.as_ptr());
-                _mm512_storeu_ps(to.1.as_mut_ptr(), _mm512_maskz_compress_ps(which, values));
+                let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let lanes = _mm512_maskz_compress_epi32(which as u16, lanes);
+                let halves = [_mm512_castsi512_si256(lanes), _mm512_extracti64x4_epi64::<1>(lanes)];
+                for (half, lanes) in halves.into_iter().enumerate() {
+                    let places = _mm512_add_epi64(_mm512_set1_epi64(from as i64), _mm512_cvtepu32_epi64(lanes));
+                    _mm512_storeu_si512(to.as_mut_ptr().add(8 * half).cast(), places);
+                }
             }
         }
     }

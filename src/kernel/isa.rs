@@ -17,7 +17,7 @@ macro_rules! kernels {
             dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
-            marked_entries(a: Sparse<'_>, starts: &[usize], offsets: &[u64], marks: &[u32], columns: &mut [i32], values: &mut [f32], ends: &mut [i64]) -> usize;
+            marked_entries(indices: &[i32], starts: &[usize], offsets: &[u64], marks: &[u8], found: &mut [usize], ends: &mut [i64]) -> usize;
             largest(values: &[f32]) -> f32;
             rectified_gradient(d: &mut [f32], h: &[f32]);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
@@ -138,17 +138,17 @@ impl Table {
         (self.cross_entropy)(z, width, labels, pick, share)
     }
 
-    /// Writes down the entries of some rows of `a` whose column is marked, and says how many there are; see
+    /// Writes down where the entries of some rows are whose column is marked, and says how many they are; see
     /// [`generic::marked_entries`]. Rows are (where each starts, how many entries come before each, and in all).
     pub fn marked_entries(
         &self,
-        a: Sparse<'_>,
+        indices: &[i32],
         (starts, offsets): (&[usize], &[u64]),
-        marks: &[u32],
-        (columns, values): (&mut [i32], &mut [f32]),
+        marks: &[u8],
+        found: &mut [usize],
         ends: &mut [i64],
     ) -> usize {
-        (self.marked_entries)(a, starts, offsets, marks, columns, values, ends)
+        (self.marked_entries)(indices, starts, offsets, marks, found, ends)
     }
 
     /// The largest magnitude; NaN if there is one.

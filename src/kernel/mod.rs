@@ -18,7 +18,7 @@ mod threads;
 
 pub use array::{Array, Number, bytes_of};
 pub use buffer::Buffer;
-pub use generic::{AT_ONCE, Adam, Finish, GROUP, prefetch};
+pub use generic::{AT_ONCE, Adam, Finish, GROUP, MARKS_BEHIND, prefetch};
 pub use isa::{Table, available, table};
 pub use pages::try_zeros;
 pub use threads::Threads;

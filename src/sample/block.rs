@@ -1,7 +1,7 @@
 //! One block of Â: some rows, the columns they touch, the columns relabelled 0, 1, ….
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::kernel::{AT_ONCE, Sparse, prefetch, table};
+use crate::kernel::{AT_ONCE, MARKS_BEHIND, Sparse, prefetch, table};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -16,7 +16,8 @@ impl NodeMap {
     /// Makes room for the nodes of a graph.
     pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
         if self.ids.len() < num_nodes {
-            try_resize_exact(&mut self.ids, num_nodes)?;
+            self.ids.try_reserve_exact(num_nodes - self.ids.len())?;
+            self.ids.resize(num_nodes, 0);
         }
         Ok(())
     }
@@ -30,6 +31,12 @@ impl NodeMap {
     /// Gives `node` the local id `id`.
     pub fn insert(&mut self, node: i32, id: usize) {
         self.ids[node as usize] = id as u32 + 1;
+    }
+
+    /// Gives each of `nodes` its place in the list.
+    pub fn insert_list(&mut self, nodes: &[i32]) {
+        let ids = &mut self.ids[..];
+        nodes.iter().zip(1..).for_each(|(&v, place)| ids[v as usize] = place);
     }
 
     /// The local id of `node`: the one it has, or else `id`.
@@ -47,79 +54,54 @@ impl NodeMap {
     }
 }
 
-/// A bit per node, most of which stay in the first-level cache.
+/// Which nodes are marked, a byte per node. A bit would take an eighth of the room and half as long again to look up.
 #[derive(Default)]
 pub struct Marks {
-    bits: Vec<u32>,
+    /// 1 = marked.
+    bytes: Vec<u8>,
 }
 
 impl Marks {
     /// Makes room for the nodes of a graph.
     pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
-        let words = num_nodes.div_ceil(32);
-        if self.bits.len() < words { try_resize(&mut self.bits, words) } else { Ok(()) }
+        let wanted = num_nodes + MARKS_BEHIND;
+        if self.bytes.len() < wanted {
+            self.bytes.try_reserve_exact(wanted - self.bytes.len())?;
+            self.bytes.resize(wanted, 0);
+        }
+        Ok(())
     }
 
     /// Marks `nodes`. Those that are marked already, as often as they are, stand at the beginning of `again`, which has room
     /// for one more than all of them; says how many they are.
     pub fn insert(&mut self, nodes: &[i32], again: &mut [i32]) -> usize {
-        let bits = &mut self.bits[..];
+        let bytes = &mut self.bytes[..];
         let mut repeats = 0;
         for &v in nodes {
             // Written down in any case, and stays if it is known, which no branch foresees.
             again[repeats] = v;
-            let word = &mut bits[v as usize / 32];
-            repeats += (*word >> (v % 32) & 1) as usize;
-            *word |= 1 << (v % 32);
+            repeats += usize::from(bytes[v as usize]);
+            bytes[v as usize] = 1;
         }
         repeats
     }
 
+    /// Marks `nodes`, no two the same.
+    pub fn insert_distinct(&mut self, nodes: &[i32]) {
+        let bytes = &mut self.bytes[..];
+        nodes.iter().for_each(|&v| bytes[v as usize] = 1);
+    }
+
     /// Forgets `nodes`, which are all that are marked.
     pub fn remove(&mut self, nodes: &[i32]) {
-        let bits = &mut self.bits[..];
-        // A few lines of the cache are cleared faster as a whole.
-        match bits.len() <= 8 * nodes.len() {
-            true => bits.fill(0),
-            false => nodes.iter().for_each(|&v| bits[v as usize / 32] = 0),
+        let bytes = &mut self.bytes[..];
+        // Few lines of the cache are cleared faster as a whole, in pieces: longer ones the C library clears by an instruction
+        // that takes its time to begin.
+        match bytes.len() <= 32 * nodes.len() {
+            true => bytes.chunks_mut(1024).for_each(|piece| piece.fill(0)),
+            false => nodes.iter().for_each(|&v| bytes[v as usize] = 0),
         }
     }
-}
-
-/// The place of each node of a list: a [`NodeMap`] with marks beside it. Most questions end at those.
-#[derive(Default)]
-pub struct Places {
-    /// Holds places of earlier lists, too: only those of marked nodes count.
-    map: NodeMap,
-    marks: Marks,
-}
-
-impl Places {
-    /// Makes room for the nodes of a graph.
-    pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
-        self.map.fit(num_nodes)?;
-        self.marks.fit(num_nodes)
-    }
-
-    /// Gives each of `nodes` its place in the list.
-    pub fn insert(&mut self, nodes: &[i32]) {
-        let (ids, bits) = (&mut self.map.ids[..], &mut self.marks.bits[..]);
-        for (&v, place) in nodes.iter().zip(1..) {
-            ids[v as usize] = place;
-            bits[v as usize / 32] |= 1 << (v % 32);
-        }
-    }
-
-    /// Forgets `nodes`.
-    pub fn remove(&mut self, nodes: &[i32]) {
-        self.marks.remove(nodes);
-    }
-}
-
-fn try_resize_exact(v: &mut Vec<u32>, len: usize) -> Result<()> {
-    v.try_reserve_exact(len - v.len())?;
-    v.resize(len, 0);
-    Ok(())
 }
 
 /// Columns of a block that have been looked at, with their entries one after the other.
@@ -154,10 +136,16 @@ impl Columns {
         Ok(())
     }
 
-    /// Reads the columns `nodes` of the rows `above`, whose places are in `places`. Every column has an entry there, and
-    /// [`Columns::reserve`] has made room. Takes the cheaper way for each: read row u of a symmetric Â, or search for u in each
-    /// row above.
-    pub fn read(&mut self, operator: Sparse<'_>, above: &[i32], places: &Places) -> Result<()> {
+    /// Reads the columns `nodes` of the rows `above`, which are marked and whose places are in `map`. Every column has an entry
+    /// there, and [`Columns::reserve`] has made room, as has [`Found::reserve`]. Takes the cheaper way for each: read row u of a
+    /// symmetric Â, or search for u in each row above.
+    pub fn read(
+        &mut self,
+        operator: Sparse<'_>,
+        above: &[i32],
+        (marks, map): (&Marks, &NodeMap),
+        scratch: &mut Found,
+    ) -> Result<()> {
         let Columns { nodes, spans, ends, first_rows, rows, values } = self;
         spans.look_up(operator, nodes)?;
         spans.ask(operator);
@@ -168,11 +156,13 @@ impl Columns {
         while begin < nodes.len() {
             let end = nodes[begin..].iter().position(|&u| long(u)).map_or(nodes.len(), |after| begin + after);
             let here = (&spans.starts[begin..end], &spans.offsets[begin..=end]);
-            let room = (&mut rows[found..], &mut values[found..]);
-            let count = table().marked_entries(operator, here, &places.marks.bits, room, &mut ends[begin..end]);
-            ends[begin..end].iter_mut().for_each(|end| *end += found as i64);
-            for row in &mut rows[found..found + count] {
-                *row = places.map.ids[*row as usize].wrapping_sub(1) as i32;
+            let ends_here = &mut ends[begin..end];
+            let count = table().marked_entries(operator.indices, here, &marks.bytes, &mut scratch.places, ends_here);
+            ends_here.iter_mut().for_each(|end| *end += found as i64);
+            let room = rows[found..].iter_mut().zip(&mut values[found..]);
+            for ((row, value), &at) in room.zip(&scratch.places[..count]) {
+                *row = map.ids[operator.indices[at] as usize].wrapping_sub(1) as i32;
+                *value = operator.values[at];
             }
             found += count;
             if end < nodes.len() {
@@ -262,9 +252,13 @@ impl RowSpans {
         row
     }
 
-    /// Asks for the beginnings of the rows, for whoever is going to read them all: of their columns, which are looked at first.
+    /// Asks for the columns of the rows, for whoever is going to read them all: for their beginnings and their ends, which most
+    /// have in the same line or in two.
     fn ask(&self, operator: Sparse<'_>) {
-        self.starts.iter().for_each(|&start| prefetch(operator.indices, start));
+        for (&start, pair) in self.starts.iter().zip(self.offsets.windows(2)) {
+            prefetch(operator.indices, start);
+            prefetch(operator.indices, (start + (pair[1] - pair[0]) as usize).saturating_sub(1));
+        }
     }
 
     /// Entries of all rows.
@@ -288,23 +282,19 @@ pub struct Block {
     nodes: Vec<i32>,
 }
 
-/// Entries of the rows above whose columns have been drawn.
+/// Entries of rows of Â whose columns are marked.
 #[derive(Default)]
 pub struct Found {
-    columns: Vec<i32>,
-    values: Vec<f32>,
+    /// Where each is in Â, with room for more than there are.
+    places: Vec<usize>,
     /// How often each column has been drawn, by local id.
     times: Vec<u32>,
 }
 
 impl Found {
-    fn reserve(&mut self, entries: usize) -> Result<()> {
-        if self.columns.len() < entries + AT_ONCE {
-            // The columns last: it is their length that tells whether there is room in both.
-            try_resize(&mut self.values, entries + AT_ONCE)?;
-            try_resize(&mut self.columns, entries + AT_ONCE)?;
-        }
-        Ok(())
+    /// Makes room for what may be found in rows of so many entries.
+    pub fn reserve(&mut self, entries: usize) -> Result<()> {
+        if self.places.len() < entries + AT_ONCE { try_resize(&mut self.places, entries + AT_ONCE) } else { Ok(()) }
     }
 }
 
@@ -365,7 +355,7 @@ impl Block {
 
     /// Reads rows of Â, but only the columns that are marked: they have been drawn, each once and once more for every time that
     /// it is in `again`. An entry is multiplied by `weight` for every draw. Columns get local ids in the order in which they
-    /// are met, and keep them in `map` until [`Block::forget`]. `found` is scratch.
+    /// are met, and keep them in `map` until [`Block::forget`]. `found` is scratch, with room for the rows' entries.
     pub fn read_drawn(
         &mut self,
         operator: Sparse<'_>,
@@ -376,17 +366,18 @@ impl Block {
         found: &mut Found,
     ) -> Result<()> {
         rows.ask(operator);
-        found.reserve(rows.entries())?;
         try_resize(&mut self.indptr, rows.starts.len() + 1)?;
         self.indptr[0] = 0;
         let spans = (&rows.starts[..], &rows.offsets[..=rows.starts.len()]);
-        let room = (&mut found.columns[..], &mut found.values[..]);
-        let count = table().marked_entries(operator, spans, &marks.bits, room, &mut self.indptr[1..]);
+        let ends = &mut self.indptr[1..];
+        let count = table().marked_entries(operator.indices, spans, &marks.bytes, &mut found.places, ends);
+        let places = &found.places[..count];
         try_resize(&mut self.indices, count)?;
         try_resize(&mut self.values, count)?;
         try_resize(&mut self.nodes, count + 1)?;
         let (mut known, nodes) = (0, &mut self.nodes[..]);
-        for (index, &u) in self.indices.iter_mut().zip(&found.columns) {
+        for (index, &at) in self.indices.iter_mut().zip(places) {
+            let u = operator.indices[at];
             // Written down in any case, and stays if it is new.
             nodes[known] = u;
             *index = map.get_or_insert(u, known) as i32;
@@ -397,8 +388,8 @@ impl Block {
         found.times.fill(1);
         again.iter().filter_map(|&u| map.get(u)).for_each(|id| found.times[id] += 1);
         let times = &found.times[..];
-        for ((value, &a), &id) in self.values.iter_mut().zip(&found.values).zip(&self.indices) {
-            *value = a * (f64::from(times[id as usize]) * weight) as f32;
+        for ((value, &at), &id) in self.values.iter_mut().zip(places).zip(&self.indices) {
+            *value = operator.values[at] * (f64::from(times[id as usize]) * weight) as f32;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The chain of blocks of one gradient or prediction, from the batch down to the input.
 
-use super::block::{Columns, Found, Marks, Places, RowSpans};
+use super::block::{Columns, Found, Marks, RowSpans};
 use super::{Block, Distribution, NodeMap};
 use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
 use crate::graph::Graph;
@@ -32,6 +32,7 @@ pub struct Draws<'a> {
 /// Scratch of [`Chain::cut`], as long as the graph; one serves many chains.
 #[derive(Default)]
 pub struct Sampler {
+    /// Local ids of a block's columns, or of those that have been looked at, or places of the rows above.
     map: NodeMap,
     masses: Vec<f64>,
     /// Running sums of the masses.
@@ -47,14 +48,10 @@ pub struct Sampler {
     picks: Vec<(i32, usize)>,
     /// Those that have been drawn before, once for every time.
     again: Vec<i32>,
-    /// Which nodes of the graph have been drawn.
+    /// Which nodes of the graph have been drawn, or stand above.
     marks: Marks,
-    /// Entries of the rows above that meet a draw.
+    /// Entries of the rows above that meet a draw, or of columns that meet a row above.
     found: Found,
-    /// Places of the rows above.
-    places: Places,
-    /// Local ids of the columns picked.
-    looked_at: NodeMap,
     columns: Columns,
 }
 
@@ -288,8 +285,7 @@ impl Sampler {
             return Ok(false);
         }
         self.reserve(block, entries)?;
-        self.looked_at.fit(num_nodes)?;
-        self.places.fit(num_nodes)?;
+        self.marks.fit(num_nodes)?;
         let mut stream = Stream::new(draws.seed, Purpose::Draws, draws.step, l as u64);
         let weight = num_nodes as f64 / size as f64;
         match way {
@@ -307,11 +303,9 @@ impl Sampler {
         (size, weight): (usize, f64),
         stream: &mut Stream,
     ) -> Result<()> {
-        let num_nodes = operator.num_rows();
-        self.marks.fit(num_nodes)?;
         try_resize(&mut self.drawn, size)?;
         try_resize(&mut self.again, size + 1)?;
-        stream.fill_below(num_nodes as u32, &mut self.drawn);
+        stream.fill_below(operator.num_rows() as u32, &mut self.drawn);
         let repeats = self.marks.insert(&self.drawn, &mut self.again);
         let draws = (&self.marks, &self.again[..repeats]);
         let read = block.read_drawn(operator, &self.rows, draws, weight, &mut self.map, &mut self.found);
@@ -334,9 +328,11 @@ impl Sampler {
         let entries = self.rows.offsets[above.len()];
         let candidates = stream.binomial(size as u64, entries as f64 / operator.num_rows() as f64);
         self.pick(operator, above, entries, candidates as usize, stream)?;
-        self.places.insert(above);
-        let read = self.columns.read(operator, above, &self.places);
-        self.places.remove(above);
+        self.map.insert_list(above);
+        self.marks.insert_distinct(above);
+        let read = self.columns.read(operator, above, (&self.marks, &self.map), &mut self.found);
+        self.marks.remove(above);
+        self.map.remove(above);
         read?;
         try_resize(&mut self.counts, self.columns.nodes.len())?;
         self.counts.fill(0);
@@ -354,6 +350,7 @@ impl Sampler {
         try_reserve_with_slack(&mut self.masses, entries)?;
         block.reserve(entries)?;
         self.columns.reserve(entries)?;
+        self.found.reserve(entries)?;
         self.rows.reserve_list(entries)?;
         self.counts.clear();
         try_reserve_with_slack(&mut self.counts, entries)?;
@@ -396,11 +393,11 @@ impl Sampler {
             prefetch(operator.indptr, u as usize);
             // Written down in any case, and stays if it is new.
             nodes[known] = u;
-            *at = self.looked_at.get_or_insert(u, known);
+            *at = self.map.get_or_insert(u, known);
             known += usize::from(*at == known);
         }
         nodes.truncate(known);
-        self.looked_at.remove(nodes);
+        self.map.remove(nodes);
         Ok(())
     }
 
