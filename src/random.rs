@@ -4,6 +4,7 @@
 //! within the stream. Integers and reals are made from its words here, so that a release of a crate below cannot
 //! change them.
 
+use crate::kernel::exchange_last;
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::Distribution;
@@ -92,19 +93,18 @@ impl Stream {
             let now = (left - 1).min(AT_ONCE);
             self.0.fill_bytes(&mut bytes);
             let (words, mut others, mut redraw) = (bytes.as_chunks::<4>().0, [0; AT_ONCE], false);
-            for (i, (other, word)) in others[..now].iter_mut().zip(words).enumerate() {
-                let choices = (left - i) as u64;
-                let product = u64::from(u32::from_le_bytes(*word)) * choices;
+            let mut choices = left as u32;
+            for (other, word) in others[..now].iter_mut().zip(words) {
+                let product = u64::from(u32::from_le_bytes(*word)) * u64::from(choices);
                 *other = (product >> 32) as u32;
                 // Perhaps: those that come too often are among them.
-                redraw |= u64::from(product as u32) < choices;
+                redraw |= (product as u32) < choices;
+                choices -= 1;
             }
             if redraw {
                 self.draw_places(left, words, &mut others[..now]);
             }
-            for (i, &other) in others[..now].iter().enumerate() {
-                list.swap(left - 1 - i, other as usize);
-            }
+            exchange_last(&mut list[..left], &others[..now]);
             left -= now;
         }
     }

@@ -71,17 +71,17 @@ pub trait Arithmetic: Sized {
         marked
     }
 
-    /// Writes `from` + i for each bit i of `which` that is set, of as many as `to` holds, one behind the other to its beginning,
-    /// and anything behind them.
+    /// Writes `from` + i for each bit i of `which` that is set, of N, one behind the other to the beginning of `to`, and anything
+    /// behind them. N is [`Arithmetic::LOOKED_UP`].
     #[inline(always)]
-    fn write_places(which: u32, from: usize, to: &mut [usize]) {
+    fn write_places<const N: usize>(which: u32, from: usize, to: &mut [usize; N]) {
         // The first two in any case: mostly there are no more, and which of none, one and two it is no branch foresees.
         let rest = which & which.wrapping_sub(1);
         to[0] = from + which.trailing_zeros() as usize;
         to[1] = from + rest.trailing_zeros() as usize;
         let (mut rest, mut found) = (rest & rest.wrapping_sub(1), 2);
         while rest != 0 {
-            to[found] = from + rest.trailing_zeros() as usize;
+            to[found & (N - 1)] = from + rest.trailing_zeros() as usize;
             found += 1;
             rest &= rest - 1;
         }
@@ -305,8 +305,8 @@ mod x86 {
 
         // In a register, and stored whole: a store of chosen lanes side by side is microcode on some processors.
         #[inline(always)]
-        fn write_places(which: u32, from: usize, to: &mut [usize]) {
-            assert!(to.len() >= 16);
+        fn write_places<const N: usize>(which: u32, from: usize, to: &mut [usize; N]) {
+            assert!(N == Self::LOOKED_UP);
             // SAFETY: the processor has the instructions, and there is room for 16 numbers.
             unsafe {
                 let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -11,6 +11,7 @@ mod buffer;
 mod generic;
 mod isa;
 mod lanes;
+mod lists;
 mod pages;
 pub mod parts;
 mod pool;
@@ -20,6 +21,7 @@ pub use array::{Array, Number, bytes_of};
 pub use buffer::Buffer;
 pub use generic::{AT_ONCE, Adam, Finish, GROUP, MARKS_BEHIND, prefetch};
 pub use isa::{Table, available, table};
+pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;
 pub use threads::Threads;
 

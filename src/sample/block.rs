@@ -1,7 +1,7 @@
 //! One block of Â: some rows, the columns they touch, the columns relabelled 0, 1, ….
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::kernel::{AT_ONCE, MARKS_BEHIND, Sparse, prefetch, table};
+use crate::kernel::{AT_ONCE, MARKS_BEHIND, Sparse, keep_filled, mark, prefetch, table};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -75,15 +75,7 @@ impl Marks {
     /// Marks `nodes`. Those that are marked already, as often as they are, stand at the beginning of `again`, which has room
     /// for one more than all of them; says how many they are.
     pub fn insert(&mut self, nodes: &[i32], again: &mut [i32]) -> usize {
-        let bytes = &mut self.bytes[..];
-        let mut repeats = 0;
-        for &v in nodes {
-            // Written down in any case, and stays if it is known, which no branch foresees.
-            again[repeats] = v;
-            repeats += usize::from(bytes[v as usize]);
-            bytes[v as usize] = 1;
-        }
-        repeats
+        mark(&mut self.bytes, nodes, again)
     }
 
     /// Marks `nodes`, no two the same.
@@ -215,7 +207,9 @@ impl RowSpans {
         try_resize(&mut self.offsets, above.len() + 1)?;
         let mut entries = 0;
         for ((offset, first), &v) in self.offsets.iter_mut().zip(&mut self.starts).zip(above) {
-            let (start, end) = (operator.indptr[v as usize], operator.indptr[v as usize + 1]);
+            // The end first: where that is, the beginning is, too, and is not checked again.
+            let v = v as u32 as usize;
+            let (end, start) = (operator.indptr[v + 1], operator.indptr[v]);
             *first = start as usize;
             *offset = entries;
             entries += (end - start) as u64;
@@ -252,12 +246,14 @@ impl RowSpans {
         row
     }
 
-    /// Asks for the columns of the rows, for whoever is going to read them all: for their beginnings and their ends, which most
-    /// have in the same line or in two.
+    /// Asks for the columns of the rows, for whoever is going to read them all: for their beginnings and, where most of them are
+    /// longer than a few entries, for their ends, which are in the same line or in the next.
     fn ask(&self, operator: Sparse<'_>) {
-        for (&start, pair) in self.starts.iter().zip(self.offsets.windows(2)) {
-            prefetch(operator.indices, start);
-            prefetch(operator.indices, (start + (pair[1] - pair[0]) as usize).saturating_sub(1));
+        self.starts.iter().for_each(|&start| prefetch(operator.indices, start));
+        if self.entries() > 8 * self.starts.len() {
+            for (&start, pair) in self.starts.iter().zip(self.offsets.windows(2)) {
+                prefetch(operator.indices, (start + (pair[1] - pair[0]) as usize).saturating_sub(1));
+            }
         }
     }
 
@@ -442,15 +438,7 @@ impl Block {
 
     /// Drops the rows that have no entry, and their nodes from `above`.
     pub fn drop_empty_rows(&mut self, above: &mut Vec<i32>) {
-        let (mut kept, mut start) = (0, 0);
-        let (nodes, ends) = (&mut above[..], &mut self.indptr[1..]);
-        for row in 0..nodes.len() {
-            let end = ends[row];
-            nodes[kept] = nodes[row];
-            ends[kept] = end;
-            kept += usize::from(end > start);
-            start = end;
-        }
+        let kept = keep_filled(above, &mut self.indptr[1..]);
         above.truncate(kept);
         self.indptr.truncate(kept + 1);
     }

@@ -41,29 +41,38 @@ fn marked_entries_by<A: Arithmetic, const N: usize>(
     ends: &mut [i64],
 ) -> usize {
     assert!(offsets.len() == starts.len() + 1 && ends.len() == starts.len());
-    let mut count = 0;
-    for ((end, &start), length) in ends.iter_mut().zip(starts).zip(offsets.windows(2).map(|pair| pair[1] - pair[0])) {
-        let mut left = length as usize;
-        let mut from = start;
+    // Entries from which on N are there, and places that leave room for N, end here.
+    let (reach, room) = ((indices.len() + 1).saturating_sub(N), (found.len() + 1).saturating_sub(N));
+    let (mut count, mut before) = (0, offsets[0]);
+    for ((end, &start), &offset) in ends.iter_mut().zip(starts).zip(&offsets[1..]) {
+        let (mut from, mut left) = (start, (offset - before) as usize);
         while left > 0 {
-            let now = left.min(N);
             let last;
-            let ids = match indices.get(from..from + N) {
-                Some(ids) => &ids.as_chunks::<N>().0[0],
-                None => {
-                    last = last_entries::<N>(indices, from, now);
+            let ids = match from < reach {
+                // SAFETY: N entries from here on lie in `indices`.
+                true => unsafe { &*indices.as_ptr().add(from).cast::<[i32; N]>() },
+                false => {
+                    last = last_entries::<N>(indices, from, left.min(N));
                     &last
                 }
             };
-            let marked = A::marked(ids, marks) & ((1 << now) - 1);
-            A::write_places(marked, from, &mut found[count..count + N]);
+            let marked = A::marked(ids, marks) & first_bits(left.min(N));
+            assert!(count < room);
+            // SAFETY: N places from here on lie in `found`.
+            A::write_places(marked, from, unsafe { &mut *found.as_mut_ptr().add(count).cast::<[usize; N]>() });
             count += marked.count_ones() as usize;
-            from += now;
-            left -= now;
+            from += N;
+            left = left.saturating_sub(N);
         }
         *end = count as i64;
+        before = offset;
     }
     count
+}
+
+#[inline(always)]
+fn first_bits(count: usize) -> u32 {
+    (1 << count) - 1
 }
 
 /// The last entries of the matrix, filled up with others that do not count.

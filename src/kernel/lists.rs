@@ -1,0 +1,52 @@
+//! Loops over lists of nodes that know more of their indices than the compiler does, and so check less.
+#![allow(unsafe_code)]
+
+/// Sets `marks[v]` to 1 for each `v` of `nodes`. Those that are marked already, as often as they are, stand at the beginning of
+/// `again`, which has room for one more than all of them; says how many they are.
+pub fn mark(marks: &mut [u8], nodes: &[i32], again: &mut [i32]) -> usize {
+    assert!(again.len() > nodes.len());
+    let mut repeats = 0;
+    for &v in nodes {
+        let mark = &mut marks[v as u32 as usize];
+        // Written down in any case, and stays if it is known, which no branch foresees.
+        // SAFETY: no more have been known than `nodes` has, and `again` is longer.
+        unsafe { *again.get_unchecked_mut(repeats) = v };
+        repeats += usize::from(*mark & 1);
+        *mark = 1;
+    }
+    repeats
+}
+
+/// Keeps the rows that have entries: row i, of `nodes[i]`, ends where `ends[i]` says, and begins where the one before it does. Says
+/// how many they are; they stand at the beginnings of both lists.
+pub fn keep_filled(nodes: &mut [i32], ends: &mut [i64]) -> usize {
+    assert_eq!(nodes.len(), ends.len());
+    let (mut kept, mut start) = (0, 0);
+    for row in 0..nodes.len() {
+        // SAFETY: `kept` is at most `row`, which is in both lists.
+        unsafe {
+            let end = *ends.get_unchecked(row);
+            *nodes.get_unchecked_mut(kept) = *nodes.get_unchecked(row);
+            *ends.get_unchecked_mut(kept) = end;
+            kept += usize::from(end > start);
+            start = end;
+        }
+    }
+    kept
+}
+
+/// Exchanges the last number of a list with the one at `others[0]`, the last but one with that at `others[1]`, and so on.
+pub fn exchange_last(list: &mut [i32], others: &[u32]) {
+    assert!(others.len() <= list.len());
+    let mut last = list.len();
+    for &other in others {
+        last -= 1;
+        assert!((other as usize) < list.len());
+        // SAFETY: there are no more others than numbers, so `last` is in the list, and `other` has been checked.
+        unsafe {
+            let number = *list.get_unchecked(last);
+            *list.get_unchecked_mut(last) = *list.get_unchecked(other as usize);
+            *list.get_unchecked_mut(other as usize) = number;
+        }
+    }
+}
