@@ -60,7 +60,7 @@ def answer(command, threads=1, environment=None, quiet=True):
 
 def make_venv():
     """The Python that has the rivals. PyPI has torch-scatter and torch-sparse, which NeighborLoader needs, as sources
-    only: they are compiled against the torch just installed, which takes some ten minutes once."""
+    only: they are compiled against the torch just installed, which takes half an hour once."""
     plain, compiled = BENCHES / "requirements.txt", BENCHES / "requirements-compiled.txt"
     wanted = hashlib.sha256(plain.read_bytes() + compiled.read_bytes()).hexdigest()
     marker, python = VENV / "installed", VENV / "bin" / "python"
