@@ -50,3 +50,46 @@ pub fn exchange_last(list: &mut [i32], others: &[u32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_marked_and_those_met_again_are_listed_as_often_as_they_are() {
+        let (mut marks, mut again) = ([0; 6], [-1; 8]);
+        let repeats = mark(&mut marks, &[4, 1, 4, 5, 4, 1, 0], &mut again);
+        assert_eq!((marks, &again[..repeats]), ([1, 1, 0, 0, 1, 1], &[4, 4, 1][..]));
+        assert_eq!(mark(&mut [], &[], &mut [0]), 0);
+    }
+
+    #[test]
+    #[should_panic = "index out of bounds"]
+    fn a_node_beyond_the_marks_is_no_place_to_write_to() {
+        mark(&mut [0; 3], &[3], &mut [0; 2]);
+    }
+
+    #[test]
+    fn rows_without_entries_go_and_the_others_close_up() {
+        let (mut nodes, mut ends) = ([7, 8, 9, 5, 6], [0, 2, 2, 3, 3]);
+        let kept = keep_filled(&mut nodes, &mut ends);
+        assert_eq!((&nodes[..kept], &ends[..kept]), (&[8, 5][..], &[2, 3][..]));
+        assert_eq!(keep_filled(&mut [1, 2], &mut [0, 0]), 0);
+        assert_eq!(keep_filled(&mut [], &mut []), 0);
+    }
+
+    #[test]
+    fn numbers_are_exchanged_from_the_last_one_on() {
+        let mut list = [0, 1, 2, 3, 4];
+        exchange_last(&mut list, &[0, 3, 0]);
+        let mut wanted = [0, 1, 2, 3, 4];
+        [(4, 0), (3, 3), (2, 0)].iter().for_each(|&(a, b)| wanted.swap(a, b));
+        assert_eq!(list, wanted);
+    }
+
+    #[test]
+    #[should_panic = "other as usize"]
+    fn a_place_beyond_the_list_is_exchanged_with_none() {
+        exchange_last(&mut [1, 2], &[2]);
+    }
+}
