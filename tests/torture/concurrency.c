@@ -254,6 +254,6 @@ int main(int argc, char **argv) {
   plim_model_free(atomic_load(&current));
   plim_model_free(model);
   plim_graph_free(graph);
-  CHECK(torture_threads() == 1);
+  CHECK(torture_threads(1));
   return check_close();
 }

@@ -85,7 +85,7 @@ static void forks(int children, const char *what, int alone) {
       plim_model_free(model); /* whose threads are not here */
       plim_graph_free(graph);
       /* A model that another thread was using at the fork has that user for good, and keeps its new threads. */
-      _exit(!alone || torture_threads() == 1 ? 0 : 2);
+      _exit(!alone || torture_threads(1) ? 0 : 2);
     }
     CHECK(waitpid(child, &status, 0) == child);
     hung += WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
@@ -124,14 +124,14 @@ static void loads_and_closes(const char *path) {
     CHECK_TEXT(PLIM_VERSION, version());
     CHECK_OK(gcn(widths, 3, 1, &made));
     CHECK_OK(threads(made, 3));
-    CHECK(torture_threads() == 3);
+    CHECK(torture_threads(3));
     release(made);
     CHECK(dlclose(library) == 0);
     if (i == CYCLES / 4) {
       first = torture_resident();
     }
   }
-  CHECK(torture_threads() == 1);
+  CHECK(torture_threads(1));
   CHECK(torture_resident() - first < 512);
   printf("dlopen: %d cycles, memory grows by %ld KiB\n", CYCLES, torture_resident() - first);
 }

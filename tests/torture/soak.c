@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
   resident_growth = (double)(resident - warm_resident) / 1024 / (double)(cycles - warm_cycles) * 1e4;
   CHECK(growth < 1);
   CHECK(resident_growth < 1 || resident - warm_resident < 512); /* of a few cycles, half a megabyte says nothing */
-  CHECK(torture_threads() == 1);
+  CHECK(torture_threads(1));
   CHECK(torture_entries("/proc/self/fd") == descriptors);
   printf("soak: %lu cycles in %.0f s of a processor; memory grows by %.3f MB per 10,000 cycles as the heap counts, %.3f MB resident "
          "(%ld KiB to %ld KiB)\n",
