@@ -10,8 +10,7 @@ pub const MARKS_BEHIND: usize = 3;
 
 /// Writes down where in `indices` the entries of some rows are whose column is marked, one row behind the other, and says how many
 /// they are. Row i is the entries from `starts[i]` on, as many as `offsets` grows by; `ends[i]` becomes the number found in
-/// rows `0 ..= i`. Column k is marked if `marks[k]` is 1 instead of 0; one beyond `marks`, or among the last [`MARKS_BEHIND`], is
-/// not.
+/// rows `0 ..= i`. Column k is marked if `marks[k]` is 1 instead of 0; one beyond `marks` is not. The last [`MARKS_BEHIND`] are 0.
 ///
 /// `found` holds [`AT_ONCE`] more than all entries of the rows. Cost: the rows' columns are read, in steps of 8 or 16; bound by looking
 /// up their marks. A row no longer than a step is one, whether anything is marked or not: nothing of it is a branch that would
