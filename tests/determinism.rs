@@ -8,7 +8,7 @@ use common::{bits, confident_graph, confident_model, distance, norm, reals};
 use plimsoll::error::Error;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
-use plimsoll::kernel::{Threads, available, parts, table};
+use plimsoll::kernel::{Parts, Threads, available, table};
 use plimsoll::model::Model;
 use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
 use std::process::Command;
@@ -92,7 +92,7 @@ fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
     let (block, _) = chain.operator(graph, 2);
     assert!(threads.shares(block.indices.len() / block.num_rows() * block.num_rows(), CLASSES));
     assert!(threads.shares(batch.len() * 16, CLASSES));
-    assert!(parts::number(batch.len(), 3, FEATURES, 32) > 1);
+    assert!(Parts::of_sparse(batch.len(), 3, FEATURES, 32).number() > 1);
 }
 
 #[test]

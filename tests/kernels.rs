@@ -7,7 +7,7 @@ use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
 use plimsoll::kernel::{
-    AT_ONCE, Adam, Buffer, Finish, MARKS_BEHIND, Pick, Rows, Sparse, Table, Threads, available, parts, table,
+    AT_ONCE, Adam, Buffer, Finish, GROUP, MARKS_BEHIND, Parts, Pick, Rows, Sparse, Table, Threads, available, table,
 };
 
 /// Half a unit in the last place of 1.
@@ -271,7 +271,7 @@ fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
     let row_entries = factor.indices.len() / count;
     let shares = |threads: &Threads| threads.shares(row_entries * count, width);
     assert!(!shares(&threads[0]) && shares(&threads[1]) && shares(&threads[2]));
-    let number = parts::number(count, row_entries, depth, width);
+    let number = Parts::of_sparse(count, row_entries, depth, width).number();
     assert!(number > 1);
     for rows in factor.both() {
         let products = threads.iter().map(|threads| {
@@ -302,21 +302,29 @@ fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
         for (row_entries, height, width) in
             [(1, 1, 1), (50, 100, 10), (0, 1 << 10, 1 << 10), (9, 1 << 24, 1), (9, 2, 1 << 25)]
         {
-            let number = parts::number(count, row_entries, height, width);
+            let parts = Parts::of_sparse(count, row_entries, height, width);
+            let number = parts.number();
             assert!((1..=16).contains(&number));
             assert!(number == 1 || number * height * width <= 1 << 24, "the partial sums are bounded");
-            let mut next = 0;
-            for i in 0..number {
-                let range = parts::range(i, number, count);
-                assert!(
-                    range.start == next && (range.end > range.start || count == 0),
-                    "part {i} of {number}: {range:?}"
-                );
-                next = range.end;
-            }
-            assert_eq!(next, count);
+            check_parts(&parts, count);
+        }
+        for depth in [1, 95, 96, 500] {
+            let parts = Parts::of_dense(count, depth);
+            assert!(parts.number() == if depth < 96 || count < 256 { 1 } else { 2 });
+            assert!(parts.range(0).len().is_multiple_of(GROUP) || parts.number() == 1, "whole groups");
+            check_parts(&parts, count);
         }
     }
+}
+
+fn check_parts(parts: &Parts, count: usize) {
+    let mut next = 0;
+    for i in 0..parts.number() {
+        let range = parts.range(i);
+        assert!(range.start == next && (range.end > range.start || count == 0), "part {i}: {range:?}");
+        next = range.end;
+    }
+    assert_eq!(next, count);
 }
 
 /// Softmax of one row, its log-sum, and the bits of both under every table.

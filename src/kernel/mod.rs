@@ -13,7 +13,7 @@ mod isa;
 mod lanes;
 mod lists;
 mod pages;
-pub mod parts;
+mod parts;
 mod pool;
 mod threads;
 
@@ -23,6 +23,7 @@ pub use generic::{AT_ONCE, Adam, Finish, GROUP, MARKS_BEHIND, prefetch};
 pub use isa::{Table, available, table};
 pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;
+pub use parts::Parts;
 pub use threads::Threads;
 
 /// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range, and no
@@ -86,6 +87,15 @@ impl<'a> Pick<'a> {
         match self {
             Pick::From(start) => start + i,
             Pick::List(list) => list[i] as usize,
+        }
+    }
+
+    /// How many places have a row, of a matrix of so many.
+    #[inline(always)]
+    pub fn reach(&self, num_rows: usize) -> usize {
+        match self {
+            Pick::From(start) => num_rows - start,
+            Pick::List(list) => list.len(),
         }
     }
 

@@ -1,10 +1,11 @@
-//! How a sum over sparse rows is cut into parts: by its shape alone, so that no number of threads changes a bit.
+//! How a sum over rows is cut into parts: by its shape alone, so that no number of threads changes a bit.
 
+use super::generic::GROUP;
 use super::{Buffer, table};
 use crate::error::Result;
 use std::ops::Range;
 
-/// A sum over rows is cut into at most this many parts …
+/// A sum over sparse rows is cut into at most this many parts …
 const MOST_PARTS: usize = 16;
 /// … of at least this many rows …
 const ROWS_PER_PART: usize = 64;
@@ -13,37 +14,63 @@ const PRODUCTS_PER_SUM: usize = 24;
 /// … and so that their partial sums stay below this many numbers in all.
 const MOST_PARTIAL_SUMS: usize = 1 << 24;
 
-/// How many parts a sum of `count` sparse rows into `height` rows of `width` numbers has, where a row of the left factor
-/// has about `row_entries` entries.
-pub fn number(count: usize, row_entries: usize, height: usize, width: usize) -> usize {
-    let rows = ROWS_PER_PART.max(PRODUCTS_PER_SUM * height / row_entries.max(1));
-    let most = MOST_PARTS.min(MOST_PARTIAL_SUMS / (height * width).max(1));
-    (count / rows).min(most).max(1)
-}
+/// One over dense rows into at most this many: more threads share the columns of each …
+const MOST_DENSE_PARTS: usize = 2;
+/// … of at least this many rows …
+const ROWS_PER_DENSE_PART: usize = 2 * GROUP;
+/// … that are at least this long: shorter ones are no work for two threads.
+pub const DEEP_ENOUGH: usize = 96;
 
-/// The rows of part `i` of `parts`.
-pub fn range(i: usize, parts: usize, count: usize) -> Range<usize> {
-    let length = count.div_ceil(parts);
-    (i * length).min(count)..((i + 1) * length).min(count)
-}
-
-/// `m ← Σ_rows` in so many parts: each by `add(rows, partial sum)` into zeros, then all in their order.
-pub fn sum(
+/// Rows, part by part.
+#[derive(Clone, Copy)]
+pub struct Parts {
     count: usize,
-    parts: usize,
-    m: &mut [f32],
-    scratch: &mut Buffer,
-    mut add: impl FnMut(Range<usize>, &mut [f32]) -> Result<()>,
-) -> Result<()> {
-    if parts == 1 {
-        m.fill(0.0);
-        return add(0..count, m);
+    length: usize,
+}
+
+impl Parts {
+    /// Of `count` sparse rows, with about `row_entries` entries each, that are summed into `height` rows of `width` numbers.
+    pub fn of_sparse(count: usize, row_entries: usize, height: usize, width: usize) -> Self {
+        let rows = ROWS_PER_PART.max(PRODUCTS_PER_SUM * height / row_entries.max(1));
+        let most = MOST_PARTS.min(MOST_PARTIAL_SUMS / (height * width).max(1));
+        let number = (count / rows).min(most).max(1);
+        Parts { count, length: count.div_ceil(number).max(1) }
     }
-    scratch.try_resize(parts * m.len())?;
-    for (i, partial) in scratch.chunks_exact_mut(m.len()).enumerate() {
-        partial.fill(0.0);
-        add(range(i, parts, count), partial)?;
+
+    /// Of `count` dense rows of `depth` numbers. All but the last have whole groups of the kernel's.
+    pub fn of_dense(count: usize, depth: usize) -> Self {
+        let most = if depth < DEEP_ENOUGH { 1 } else { MOST_DENSE_PARTS };
+        let number = (count / ROWS_PER_DENSE_PART).min(most).max(1);
+        Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1) }
     }
-    table().total((m, 1), (scratch, 1));
-    Ok(())
+
+    /// How many.
+    pub fn number(&self) -> usize {
+        self.count.div_ceil(self.length).max(1)
+    }
+
+    /// The rows of part `i`.
+    pub fn range(&self, i: usize) -> Range<usize> {
+        (i * self.length).min(self.count)..((i + 1) * self.length).min(self.count)
+    }
+
+    /// `m ← Σ_rows`: each part by `add(rows, partial sum)` into zeros, then all in their order.
+    pub fn sum(
+        &self,
+        m: &mut [f32],
+        scratch: &mut Buffer,
+        mut add: impl FnMut(Range<usize>, &mut [f32]) -> Result<()>,
+    ) -> Result<()> {
+        if self.number() == 1 {
+            m.fill(0.0);
+            return add(self.range(0), m);
+        }
+        scratch.try_resize(self.number() * m.len())?;
+        for (i, partial) in scratch.chunks_exact_mut(m.len()).enumerate() {
+            partial.fill(0.0);
+            add(self.range(i), partial)?;
+        }
+        table().total((m, 1), (scratch, 1));
+        Ok(())
+    }
 }

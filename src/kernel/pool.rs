@@ -36,6 +36,10 @@ struct Job {
     pieces: usize,
 }
 
+/// On a line of the cache of its own.
+#[repr(align(64))]
+struct Next(AtomicUsize);
+
 type Side = &'static (dyn Fn() + Sync);
 
 const NOTHING: usize = 0;
@@ -48,8 +52,8 @@ struct Shared {
     jobs: AtomicUsize,
     gate: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
-    /// The next piece to take.
-    next: AtomicUsize,
+    /// The next piece to take of each thread's share, the bringer's first.
+    next: Vec<Next>,
     /// What one thread does beside the jobs, and how far that is: [`NOTHING`], [`OFFERED`], [`TAKEN`] or [`DONE`].
     side: UnsafeCell<Option<Side>>,
     side_state: AtomicUsize,
@@ -74,11 +78,13 @@ unsafe impl Send for Shared {}
 impl Pool {
     /// Starts `count` threads.
     pub fn start(count: usize) -> Result<Pool> {
+        let mut next = try_with_capacity(count + 1)?;
+        next.extend((0..=count).map(|_| Next(AtomicUsize::new(0))));
         let shared = Arc::new(Shared {
             jobs: AtomicUsize::new(0),
             gate: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
-            next: AtomicUsize::new(0),
+            next,
             side: UnsafeCell::new(None),
             side_state: AtomicUsize::new(NOTHING),
             offerer: Mutex::new(()),
@@ -95,7 +101,7 @@ impl Pool {
             drop(try_with_capacity::<u8>(1 << 16)?);
             check_memory()?;
             let shared = Arc::clone(&pool.shared);
-            let thread = std::thread::Builder::new().name(format!("plimsoll-{i}")).spawn(move || shared.serve());
+            let thread = std::thread::Builder::new().name(format!("plimsoll-{i}")).spawn(move || shared.serve(i));
             let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}"));
             pool.handles.push(thread.map_err(failed)?);
         }
@@ -108,7 +114,8 @@ impl Pool {
     }
 
     /// Calls `work(i)` once for each `i` in `0 .. pieces`, on the caller's and any other threads. All on the caller's if
-    /// another job is at work.
+    /// another job is at work. Each begins with its own share of the pieces, which follow each other and are the same in every
+    /// job of as many, so that it meets in its cache what it has left there; whoever is done helps the others.
     pub fn run(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
         let Ok(_bringer) = self.shared.bringer.try_lock() else {
             (0..pieces).for_each(work);
@@ -120,11 +127,13 @@ impl Pool {
         let job = Job { work, pieces };
         // SAFETY: this thread holds `bringer`, the gate is closed and no thread inside.
         unsafe { *shared.job.get() = Some(job) };
-        shared.next.store(0, Ordering::Relaxed);
+        for (i, next) in shared.next.iter().enumerate() {
+            next.0.store(shared.first_of_share(i, pieces), Ordering::Relaxed);
+        }
         shared.gate.fetch_or(OPEN, Ordering::Release);
         let visit = Visit(shared);
         shared.call();
-        shared.take_pieces(job);
+        shared.take_pieces(job, 0);
         drop(visit);
         if shared.panicked.swap(false, Ordering::Relaxed) {
             panic!("a piece of a job panicked on another thread");
@@ -243,8 +252,8 @@ impl Shared {
         self.side_state.store(DONE, Ordering::Release);
     }
 
-    /// What a thread does all its life.
-    fn serve(&self) {
+    /// What thread `me` does all its life.
+    fn serve(&self, me: usize) {
         let mut seen = 0;
         loop {
             self.wait(seen);
@@ -256,7 +265,7 @@ impl Shared {
             if self.gate.fetch_add(1, Ordering::AcqRel) & OPEN != 0 {
                 // SAFETY: the gate was open when this thread entered, so the job stays until it leaves.
                 if let Some(job) = unsafe { *self.job.get() } {
-                    let taken = catch_unwind(AssertUnwindSafe(|| self.take_pieces(job)));
+                    let taken = catch_unwind(AssertUnwindSafe(|| self.take_pieces(job, me)));
                     if taken.is_err() {
                         self.panicked.store(true, Ordering::Relaxed);
                     }
@@ -282,13 +291,24 @@ impl Shared {
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn take_pieces(&self, job: Job) {
-        loop {
-            let piece = self.next.fetch_add(1, Ordering::Relaxed);
-            if piece >= job.pieces {
-                return;
+    /// Where a thread's share of so many pieces begins; that of the one after the last is where all end.
+    fn first_of_share(&self, thread: usize, pieces: usize) -> usize {
+        thread * pieces / self.next.len()
+    }
+
+    fn take_pieces(&self, job: Job, me: usize) {
+        let shares = (me..self.next.len()).chain(0..me);
+        for share in shares {
+            let end = self.first_of_share(share + 1, job.pieces);
+            let next = &self.next[share].0;
+            // Looked at before it is changed, so that those who come too late do not take it from each other's caches.
+            while next.load(Ordering::Relaxed) < end {
+                let piece = next.fetch_add(1, Ordering::Relaxed);
+                if piece >= end {
+                    break;
+                }
+                (job.work)(piece);
             }
-            (job.work)(piece);
         }
     }
 }

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::generic::stride_of;
+use super::parts::{DEEP_ENOUGH, Parts};
 use super::pool::Pool;
-use super::{Buffer, Finish, Pick, Rows, parts, table};
+use super::{Buffer, Finish, Pick, Rows, table};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -133,8 +134,8 @@ impl Threads {
         });
     }
 
-    /// `M ← Rᵀ·G`. The threads share the rows of `M` where `R` is dense; where it is sparse, with about `row_entries` entries
-    /// a row, the sum over rows is cut into [`parts`]. `scratch` is reused from call to call.
+    /// `M ← Rᵀ·G`. The sum over rows is cut into [`Parts`], which the threads share, and the rows of `M` as well where `R` is dense.
+    /// A sparse row has about `row_entries` entries. `scratch` is reused from call to call.
     pub fn transposed_times(
         &self,
         (rows, row_entries): (Rows<'_>, usize),
@@ -146,22 +147,41 @@ impl Threads {
         let count = g.len() / width;
         match rows {
             Rows::Dense { data, width: depth } => {
-                let Some(pool) = self.pool_for(count * depth, width).filter(|_| depth >= 2 * COLUMNS) else {
-                    m.fill(0.0);
-                    table().transposed_times(rows, pick, g, width, m);
-                    return Ok(());
+                let parts = Parts::of_dense(count, depth);
+                let add = |part: usize, from: usize, sum: &mut [f32]| {
+                    sum.fill(0.0);
+                    let rows = parts.range(part);
+                    let g = &g[rows.start * width..rows.end * width];
+                    table().dense_transposed_times((data, depth), from, pick.skip(rows.start), g, width, sum);
                 };
-                let columns = columns_at_once(depth, self.count);
-                let m = Pieces::new(m, columns * width);
-                pool.run(m.number(), &|i| {
-                    let m = m.get(i);
-                    m.fill(0.0);
-                    table().dense_transposed_times((data, depth), i * columns, pick, g, width, m);
-                });
+                let sums = match parts.number() {
+                    1 => &mut *m,
+                    number => {
+                        scratch.try_resize(number * m.len())?;
+                        &mut **scratch
+                    }
+                };
+                match self.pool_for(count * depth, width).filter(|_| depth >= DEEP_ENOUGH) {
+                    Some(pool) => {
+                        // A thread has the rows of a part in its cache, as far as it is the one that has multiplied them before.
+                        let columns = columns_at_once(depth, self.count);
+                        let (sums, shares) = (Pieces::new(sums, width), depth.div_ceil(columns));
+                        pool.run(parts.number() * shares, &|i| {
+                            let (part, from) = (i / shares, i % shares * columns);
+                            let rows = part * depth + from..part * depth + (from + columns).min(depth);
+                            add(part, from, sums.range(rows));
+                        });
+                    }
+                    None => sums.chunks_exact_mut(depth * width).enumerate().for_each(|(i, sum)| add(i, 0, sum)),
+                }
+                if parts.number() > 1 {
+                    table().total((m, width), (scratch, width));
+                }
             }
             Rows::Sparse(a) => {
                 let height = m.len() / width;
-                let number = parts::number(count, row_entries, height, width);
+                let parts = Parts::of_sparse(count, row_entries, height, width);
+                let number = parts.number();
                 // Apart from each other rows are written faster, and then have to be put together.
                 let stride = if count * row_entries >= 2 * height { stride_of(width) } else { width };
                 let add = |range: Range<usize>, sum: &mut [f32]| {
@@ -175,7 +195,7 @@ impl Threads {
                 }
                 scratch.try_resize(number * height * stride)?;
                 let sums = Pieces::new(scratch, height * stride);
-                let add_part = |i: usize| add(parts::range(i, number, count), sums.get(i));
+                let add_part = |i: usize| add(parts.range(i), sums.get(i));
                 match self.others().filter(|_| number > 1) {
                     Some(pool) => pool.run(number, &add_part),
                     None => (0..number).for_each(add_part),

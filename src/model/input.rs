@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::{Aggregator, Graph, Matrix};
-use crate::kernel::{Buffer, Finish, GROUP, Pick, Rows, Threads, parts, table};
+use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Threads, table};
 use crate::sample::Chain;
 use std::sync::Arc;
 
@@ -73,12 +73,13 @@ impl Input {
         }
         // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding, in the
         // order in which the kernel takes dense rows.
+        let height = m.len() / width;
         let parts = match outlook.dense() {
-            true => 1,
-            false => parts::number(count, outlook.mean_columns(), m.len() / width, width),
+            true => Parts::of_dense(count, height),
+            false => Parts::of_sparse(count, outlook.mean_columns(), height, width),
         };
         let chunk = rows_at_a_time(graph)?;
-        parts::sum(count, parts, m, scratch, |range, sum| {
+        parts.sum(m, scratch, |range, sum| {
             let chunks = range.len().div_ceil(chunk);
             for i in 0..chunks {
                 let start = range.start + chunk * if outlook.dense() { chunks - 1 - i } else { i };

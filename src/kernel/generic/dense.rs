@@ -87,6 +87,8 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     from: usize,
 ) -> usize {
     let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    // Rows are asked for beyond those of this call: whoever shares them out goes on with them.
+    let last_row = pick.reach(b.len() / depth.max(1)).saturating_sub(1);
     let mut last = [0f32; P];
     let mut i = from;
     while i + R <= count {
@@ -94,7 +96,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
         let mut next = [0; R];
         for r in 0..R {
             rows[r] = &b[pick.at(i + r) * depth..][..depth];
-            next[r] = pick.at((i + R + r).min(count - 1)) * depth;
+            next[r] = pick.at((i + R + r).min(last_row)) * depth;
         }
         let mut sums = [[0f32; P]; R];
         for from in (0..depth).step_by(16) {

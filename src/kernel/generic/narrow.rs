@@ -25,14 +25,15 @@ pub fn times<A: Arithmetic, const C: usize, const R: usize>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    let count = out.len() / C;
+    // Rows are asked for beyond those of this call: whoever shares them out goes on with them.
+    let (count, reach) = (out.len() / C, pick.reach(b.len() / depth));
     for from in (0..depth).step_by(PART) {
         let to = (from + PART).min(depth);
         let part = Part::<C>::new(m, from, to);
         let finish = if to == depth { finish } else { Finish::Plain };
         let mut i = 0;
         while i + R <= count {
-            prefetch_dense(b, depth, from..to, pick, (i + AHEAD).min(count)..(i + AHEAD + R).min(count));
+            prefetch_dense(b, depth, from..to, pick, (i + AHEAD).min(reach)..(i + AHEAD + R).min(reach));
             part.add_rows::<A, R>(b, depth, pick, finish, out, i);
             i += R;
         }
