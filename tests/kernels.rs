@@ -308,9 +308,10 @@ fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
             assert!(number == 1 || number * height * width <= 1 << 24, "the partial sums are bounded");
             check_parts(&parts, count);
         }
-        for depth in [1, 95, 96, 500] {
-            let parts = Parts::of_dense(count, depth);
-            assert!(parts.number() == if depth < 96 || count < 256 { 1 } else { 2 });
+        for (height, width) in [(1, 1), (95, 3), (96, 3), (500, 8), (500, 9)] {
+            let parts = Parts::of_dense(count, height, width);
+            let two = count >= 256 && height >= 96 && height * width <= 4096;
+            assert_eq!(parts.number(), 1 + usize::from(two));
             assert!(parts.range(0).len().is_multiple_of(GROUP) || parts.number() == 1, "whole groups");
             check_parts(&parts, count);
         }

@@ -14,12 +14,14 @@ const PRODUCTS_PER_SUM: usize = 24;
 /// … and so that their partial sums stay below this many numbers in all.
 const MOST_PARTIAL_SUMS: usize = 1 << 24;
 
-/// One over dense rows into at most this many: more threads share the columns of each …
+/// One over dense rows into at most this many, and threads share the columns of each …
 const MOST_DENSE_PARTS: usize = 2;
 /// … of at least this many rows …
 const ROWS_PER_DENSE_PART: usize = 2 * GROUP;
-/// … that are at least this long: shorter ones are no work for two threads.
+/// … that are at least this long: shorter ones are no work for two threads …
 pub const DEEP_ENOUGH: usize = 96;
+/// … if the sum has no more numbers than this. To add up larger ones costs as much as is won by having one's own rows.
+const MOST_DENSE_SUMS: usize = 1 << 12;
 
 /// Rows, part by part.
 #[derive(Clone, Copy)]
@@ -37,9 +39,11 @@ impl Parts {
         Parts { count, length: count.div_ceil(number).max(1) }
     }
 
-    /// Of `count` dense rows of `depth` numbers. All but the last have whole groups of the kernel's.
-    pub fn of_dense(count: usize, depth: usize) -> Self {
-        let most = if depth < DEEP_ENOUGH { 1 } else { MOST_DENSE_PARTS };
+    /// Of `count` dense rows that are summed into `height` rows of `width` numbers. All but the last have whole groups of the
+    /// kernel's.
+    pub fn of_dense(count: usize, height: usize, width: usize) -> Self {
+        let worth_while = height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS;
+        let most = if worth_while { MOST_DENSE_PARTS } else { 1 };
         let number = (count / ROWS_PER_DENSE_PART).min(most).max(1);
         Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1) }
     }

@@ -14,8 +14,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// How often a thread looks for the next job before it sleeps: some 50 to 100 microseconds.
+/// How often a thread looks for the next job before it lets others have the core: some 50 to 100 microseconds.
 const LOOKS: usize = 4000;
+
+/// How often it does that, and looks again, before it sleeps: about a millisecond. To be woken takes a tenth of that at best, and
+/// some systems wake a thread on the core of whoever wakes it, where it waits for milliseconds.
+const PAUSES: usize = 2000;
 
 /// In [`Shared::gate`]: there is a job to enter. The bits below count the threads inside.
 const OPEN: usize = 1 << (usize::BITS - 1);
@@ -60,6 +64,8 @@ struct Shared {
     /// Held by whoever has offered it.
     offerer: Mutex<()>,
     panicked: AtomicBool,
+    /// A thread other than the bringer has done something, since it was asked last.
+    helped: AtomicBool,
     stop: AtomicBool,
     /// Held by whoever has brought the job at work.
     bringer: Mutex<()>,
@@ -89,6 +95,7 @@ impl Pool {
             side_state: AtomicUsize::new(NOTHING),
             offerer: Mutex::new(()),
             panicked: AtomicBool::new(false),
+            helped: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             bringer: Mutex::new(()),
             sleepers: AtomicUsize::new(0),
@@ -111,6 +118,11 @@ impl Pool {
     /// Whether the threads still exist: not in a child after `fork`.
     pub fn alive(&self) -> bool {
         self.process == fork::process()
+    }
+
+    /// Whether any of the threads has done something since this was asked last.
+    pub fn helped(&self) -> bool {
+        self.shared.helped.swap(false, Ordering::Relaxed)
     }
 
     /// Calls `work(i)` once for each `i` in `0 .. pieces`, on the caller's and any other threads. All on the caller's if
@@ -249,6 +261,7 @@ impl Shared {
         {
             self.panicked.store(true, Ordering::Relaxed);
         }
+        self.helped.store(true, Ordering::Relaxed);
         self.side_state.store(DONE, Ordering::Release);
     }
 
@@ -265,9 +278,10 @@ impl Shared {
             if self.gate.fetch_add(1, Ordering::AcqRel) & OPEN != 0 {
                 // SAFETY: the gate was open when this thread entered, so the job stays until it leaves.
                 if let Some(job) = unsafe { *self.job.get() } {
-                    let taken = catch_unwind(AssertUnwindSafe(|| self.take_pieces(job, me)));
-                    if taken.is_err() {
-                        self.panicked.store(true, Ordering::Relaxed);
+                    match catch_unwind(AssertUnwindSafe(|| self.take_pieces(job, me))) {
+                        Ok(0) => {}
+                        Ok(_) => self.helped.store(true, Ordering::Relaxed),
+                        Err(_) => self.panicked.store(true, Ordering::Relaxed),
                     }
                 }
             }
@@ -277,11 +291,11 @@ impl Shared {
 
     /// Returns when there have been more than `seen` jobs.
     fn wait(&self, seen: usize) {
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS + PAUSES {
             if self.jobs.load(Ordering::Relaxed) != seen {
                 return;
             }
-            std::hint::spin_loop();
+            if look < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -296,8 +310,9 @@ impl Shared {
         thread * pieces / self.next.len()
     }
 
-    fn take_pieces(&self, job: Job, me: usize) {
-        let shares = (me..self.next.len()).chain(0..me);
+    /// Works at pieces until there are none, its own share's first; gives how many it has done.
+    fn take_pieces(&self, job: Job, me: usize) -> usize {
+        let (shares, mut done) = ((me..self.next.len()).chain(0..me), 0);
         for share in shares {
             let end = self.first_of_share(share + 1, job.pieces);
             let next = &self.next[share].0;
@@ -308,8 +323,10 @@ impl Shared {
                     break;
                 }
                 (job.work)(piece);
+                done += 1;
             }
         }
+        done
     }
 }
 

@@ -56,6 +56,11 @@ impl Threads {
         self.pool.as_ref().is_none_or(Pool::alive)
     }
 
+    /// Whether a thread other than the caller's has done something since this was asked last.
+    pub fn helped(&self) -> bool {
+        self.pool.as_ref().is_some_and(Pool::helped)
+    }
+
     /// Does `work` on the caller's thread alone, whoever asks meanwhile. Nothing changes but the time it takes.
     pub fn alone<R>(&self, work: impl FnOnce() -> R) -> R {
         struct Again<'a>(&'a AtomicBool);
@@ -147,7 +152,7 @@ impl Threads {
         let count = g.len() / width;
         match rows {
             Rows::Dense { data, width: depth } => {
-                let parts = Parts::of_dense(count, depth);
+                let parts = Parts::of_dense(count, depth, width);
                 let add = |part: usize, from: usize, sum: &mut [f32]| {
                     sum.fill(0.0);
                     let rows = parts.range(part);

@@ -75,7 +75,7 @@ impl Input {
         // order in which the kernel takes dense rows.
         let height = m.len() / width;
         let parts = match outlook.dense() {
-            true => Parts::of_dense(count, height),
+            true => Parts::of_dense(count, height, width),
             false => Parts::of_sparse(count, outlook.mean_columns(), height, width),
         };
         let chunk = rows_at_a_time(graph)?;
