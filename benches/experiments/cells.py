@@ -15,11 +15,22 @@ SAMPLES = {"Pubmed": ["400", "3200", "unbiased", "full"], "Cora": ["400", "unbia
 NAMES = {"plimsoll-1": "Plimsoll", "plimsoll-2": "Plimsoll, 2 threads", "numba": "Numba", "numba-splitmix": "Numba, SplitMix",
          "scipy": "SciPy", "torch": "PyTorch", "pyg": "PyG"}
 ALONE = "two threads against one"
+# How often each engine runs in a round. Ours start in no time, and take both sides of most ratios.
+TURNS = {"plimsoll-1": 3, "plimsoll-2": 3}
 
 
 def cell_name(cell):
     data, layers, sample = cell
     return f"{data} {layers}-layer {sample}"
+
+
+def turns(engines, k):
+    """The engines of round k in the order in which they run: another one each round, so that nobody always runs after
+    the same one, and those with several turns spread over it."""
+    engines = engines[k % len(engines):] + engines[:k % len(engines)]
+    places = [((i / len(engines) + turn / TURNS.get(engine, 1)) % 1, engine)
+              for i, engine in enumerate(engines) for turn in range(TURNS.get(engine, 1))]
+    return [engine for _, engine in sorted(places)]
 
 
 def command(engine, program, path, raw, cell, options):
@@ -144,18 +155,19 @@ def run(options):
     cells = [c for c in cells if all(word.lower() in cell_name(c).lower() for word in options.cells.split())]
     rounds = options.rounds or (1 if options.quick else 5)
     times = {c: {e: [] for e in engines} for c in cells}
+    least = {c: {} for c in cells}
     isa = ""
     for k in range(rounds):
         for cell in cells:
-            # Another order each round, so that nobody always runs after the same one.
-            for engine in engines[k % len(engines):] + engines[:k % len(engines)]:
+            for engine in turns(engines, k):
                 path, raw = data_sets[cell[0]]
                 result = environment.answer(command(engine, program, path, raw, cell, options),
                                             int(engine[-1]) if engine.startswith("plimsoll") else 1)
                 if result:
                     times[cell][engine].append(1e3 * result["median_s"])
+                    least[cell][engine] = min(1e3 * result["min_s"], least[cell].get(engine, float("inf")))
                     isa = result.get("isa", isa)
-            shown = ", ".join(f"{e} {report.number(t[-1])}" for e, t in times[cell].items() if t)
+            shown = ", ".join(f"{e} {report.number(statistics.median(t))}" for e, t in times[cell].items() if t)
             environment.say(f"round {k + 1} of {rounds}, {cell_name(cell)}: {shown} ms")
 
     medians = {c: {e: statistics.median(t) for e, t in by.items() if t} for c, by in times.items()}
@@ -166,14 +178,14 @@ def run(options):
         for engine, ms in medians[cell].items():
             t = times[cell][engine]
             rows.append(dict(data=cell[0], layers=cell[1], sample=cell[2], engine=engine, ms=ms, least_ms=min(t),
-                             most_ms=max(t), rounds=len(t), flops=flops[cell], gflops=flops[cell] / ms / 1e6))
+                             most_ms=max(t), least_epoch_ms=least[cell][engine], runs=len(t), flops=flops[cell],
+                             gflops=flops[cell] / ms / 1e6))
     report.write_csv(options, "cells", rows)
     plot(options.out / "cells.svg", cells, medians)
-    quietest = {c: {e: min(t) for e, t in by.items() if t} for c, by in times.items()}
-    write(options, cells, medians, quietest, engines, flops, peak, rounds, isa)
+    write(options, cells, medians, least, engines, flops, peak, rounds, isa)
 
 
-def write(options, cells, medians, quietest, engines, flops, peak, rounds, isa):
+def write(options, cells, medians, least, engines, flops, peak, rounds, isa):
     number, others = report.number, [e for e in engines if e != "plimsoll-1"]
     ms_rows = [[cell_name(c)] + [number(medians[c].get(e)) for e in engines] for c in cells]
     ratio_rows, target_rows, met, asked = [], [], 0, 0
@@ -184,7 +196,7 @@ def write(options, cells, medians, quietest, engines, flops, peak, rounds, isa):
             continue
         ratio_rows.append([cell_name(cell)] + [number(ms[e] / ours, 2) + "×" if ms.get(e) else "–" for e in others])
         rate = flops[cell] / ours / 1e6
-        for (name, ratio, wanted), (_, quiet, _) in zip(targets(cell, ms), targets(cell, quietest[cell])):
+        for (name, ratio, wanted), (_, quiet, _) in zip(targets(cell, ms), targets(cell, least[cell])):
             reached = ratio >= wanted
             met, asked = met + reached, asked + 1
             target_rows.append([cell_name(cell), name, number(ratio) + "×", number(wanted, 2) + "×",
@@ -194,8 +206,8 @@ def write(options, cells, medians, quietest, engines, flops, peak, rounds, isa):
 
 Milliseconds per epoch, training steps alone: SGD with c/√k, hidden width 16, batches of 256; 'full' is one step over
 all training nodes. Numbers of draws are at the input of one layer, at the hidden layer of two; but for PyG's unbiased
-and full cells ÂX is computed once. Rivals use one thread. A process is held on as many cores as it has threads. Median over {rounds} round{'s' if rounds > 1 else ''} of the median of a process's
-epochs. Our instruction set: {isa or 'not run'}. PyG's NeighborLoader runs on torch-sparse, since PyPI has no pyg-lib.
+and full cells ÂX is computed once. Rivals use one thread. A process is held on as many cores as it has threads. Median over {rounds} round{'s' if rounds > 1 else ''}, with three runs of ours in
+each and one of each rival, of the median of a process's epochs. Our instruction set: {isa or 'not run'}. PyG's NeighborLoader runs on torch-sparse, since PyPI has no pyg-lib.
 
 ![Milliseconds per epoch, by engine, on a logarithmic scale](cells.svg)
 
@@ -207,10 +219,10 @@ Against the targets ({met} of {asked} met). Sampled cells: 4× against Numba and
 25× at 400 draws and 8× at 3200. Unbiased and full ones: 3× against the fastest of the four. Two threads: 1.6× where one
 takes more than 5 ms, elsewhere not slower (5 % are noise). GFLOP/s are those of one thread, in brackets their share of
 {number(peak)} GFLOP/s, the FMA peak of one thread; the flops of an epoch are counted on random batches and draws: 2 per
-non-zero and column of a sparse product, 2·rows·depth·columns for a dense one, as Â(HW) above the first layer. "Quietest
-rounds" is the same ratio, of the least round of each in place of its median: what else runs on the machine disturbs whom it
-meets by up to a half.
+non-zero and column of a sparse product, 2·rows·depth·columns for a dense one, as Â(HW) above the first layer. "Least epochs"
+is the same ratio, of the shortest epoch that each ever had in place of its median: what else runs on the machine disturbs whom
+it meets by up to a half.
 
-{report.table(["", "against", "ratio", "wanted", "met", "quietest rounds", "GFLOP/s"], target_rows, text=2)}
+{report.table(["", "against", "ratio", "wanted", "met", "least epochs", "GFLOP/s"], target_rows, text=2)}
 {report.provenance()}"""
     report.write_part(options, "cells", text)

@@ -198,7 +198,9 @@ impl Threads {
                     add(0..count, m);
                     return Ok(());
                 }
-                scratch.try_resize(number * height * stride)?;
+                // No more than that: few sizes ever occur, and none by chance.
+                let size = number * height * stride;
+                scratch.try_resize_within(size, size)?;
                 let sums = Pieces::new(scratch, height * stride);
                 let add_part = |i: usize| add(parts.range(i), sums.get(i));
                 match self.others().filter(|_| number > 1) {

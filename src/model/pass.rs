@@ -205,6 +205,9 @@ impl Workspace {
                 };
                 middle.try_reserve_exact(wanted)?;
                 output.try_reserve_exact(chain.count_above(l) * fan_out)?;
+                if self.orders[l] == Order::TransformFirst {
+                    self.middle_delta.try_reserve_exact(wanted)?;
+                }
                 if l > 0 && l + 1 == model.num_layers() && (l > 1 || self.orders[0] == Order::Aggregated) {
                     self.next_delta.try_reserve_exact(chain.inputs(l).1 * fan_in)?;
                 }
@@ -255,7 +258,7 @@ impl Workspace {
 
     /// From the gradient by the last layer's output, in `delta`, to the gradient by all parameters.
     fn backward(&mut self, model: &Model, graph: &Graph, threads: &Threads) -> Result<()> {
-        self.gradient.try_resize(model.parameters.len())?;
+        self.gradient.try_resize_within(model.parameters.len(), model.parameters.len())?;
         for l in (0..model.num_layers()).rev() {
             let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
             let (below, here) = self.layers.split_at_mut(l);
