@@ -18,6 +18,8 @@
 #                 BENCH=cells for one section, BENCH="all --quick" for a trial run into target/bench/quick
 # make bench-instructions
 #                 counts the instructions of fixed workloads and compares them with benches/instructions.csv
+# make bench-turns BEFORE=directory
+#                 times another build, the libplimsoll.so there, in turn with this one
 # make theory     runs the examples of the theory and writes the figures of docs/theory.md
 # make header     rewrites include/plimsoll.h, and adds what is new to the lists in tests/abi
 # make clean      removes target/, the only place that anything is built in
@@ -70,7 +72,7 @@ endif
 .PHONY: build demo install uninstall test test-rust test-header test-dependencies test-c test-cpp test-isa test-examples \
         test-install test-python test-wheel test-node test-java test-docs test-paper test-torture test-fuzz test-valgrind \
         torture torture-library fuzz fuzz-here fuzz-plain torture-asan asan-here torture-tsan tsan-here torture-miri miri-here \
-        wheel wheel-venv docs bench bench-instructions theory paper coverage lint header clean
+        wheel wheel-venv docs bench bench-instructions bench-turns theory paper coverage lint header clean
 .NOTPARALLEL:
 
 build:
@@ -439,6 +441,9 @@ bench:
 
 bench-instructions:
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/instructions.py
+
+bench-turns:
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) benches/turns.py $(BEFORE)
 
 THEORY := $(addprefix $(BUILT)/examples/c/,bounds_hold three_estimators adaptive plimsoll_line)
 theory: $(THEORY)

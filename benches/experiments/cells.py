@@ -2,8 +2,6 @@
 import statistics
 import sys
 
-import numpy as np
-
 from . import environment, machine, report
 
 ENGINES = ["plimsoll-1", "plimsoll-2", "numba", "numba-splitmix", "scipy", "torch", "pyg"]
@@ -47,6 +45,7 @@ def command(engine, program, path, raw, cell, options):
 def flops_of(path, raw, cell):
     """Flops of an epoch, counted on one epoch of random batches and draws: 2 per non-zero and column of a sparse
     product, 2·rows·depth·columns for a dense one; forward, gradient by W and, above the first layer, by its input."""
+    import numpy as np
     import scipy.sparse as sp
     _, layers, sample = cell
     z = np.load(path)
