@@ -134,12 +134,19 @@ fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
         let (mut numbers, mut rests) = ([0f32; ROWS], [0f32; ROWS]);
         // The last rows are filled up, and worked by the same code: a step uses nearly as much of it as the processor has at hand.
         let mut padded = [[0f32; C]; ROWS];
-        let filled = padded.as_flattened_mut();
-        filled[..rows.len()].copy_from_slice(rows);
-        cross_entropy_beside::<A::Lanes, C>(filled, &y, share, (&mut numbers, &mut rests));
-        rows.copy_from_slice(&filled[..rows.len()]);
-        numbers[count..].fill(0.0);
-        rests[count..].fill(0.0);
+        let whole = match count == ROWS {
+            true => &mut *rows,
+            false => {
+                padded.as_flattened_mut()[..rows.len()].copy_from_slice(rows);
+                padded.as_flattened_mut()
+            }
+        };
+        cross_entropy_beside::<A::Lanes, C>(whole, &y, share, (&mut numbers, &mut rests));
+        if count < ROWS {
+            rows.copy_from_slice(&padded.as_flattened()[..rows.len()]);
+            numbers[count..].fill(0.0);
+            rests[count..].fill(0.0);
+        }
         sum.add(&numbers, &rests);
     }
     sum.total()
