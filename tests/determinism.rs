@@ -152,6 +152,33 @@ fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
 }
 
 #[test]
+fn a_wide_dense_ax_kept_or_not_gives_the_same_bits() {
+    // 1000 columns: the sum over a batch is cut into two parts, and without ÂX each into chunks of 128 rows.
+    let (n, width, classes) = (2000, 1000, 3);
+    let mut random = Random::new(4);
+    let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    graph.set_features(width, &random.floats(n * width)).unwrap();
+    graph.set_labels(&(0..n).map(|v| (v % classes) as i32).collect::<Vec<_>>()).unwrap();
+    graph.set_split(Split::Train, &(0..n as i32).collect::<Vec<_>>()).unwrap();
+    let batch: Vec<i32> = (0..1100).map(|i| i * 3 % n as i32).collect();
+    assert_eq!(Parts::of_dense(batch.len(), width, classes).number(), 2);
+    let mut wanted = None;
+    for (cache, kept) in [(4 * n * width, true), (0, false)] {
+        graph.set_cache(cache);
+        assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), kept);
+        for threads in [1, 2, 5] {
+            let mut model = Model::gcn(&[width, classes], 3).unwrap();
+            model.set_threads(threads).unwrap();
+            let mut estimator = Estimator::unbiased();
+            let (loss, gradient) = estimator.gradient(&model, &graph, Some(&batch)).unwrap();
+            let found = (loss.to_bits(), bits(gradient));
+            assert!(found == *wanted.get_or_insert_with(|| found.clone()), "kept: {kept}, {threads} threads");
+        }
+    }
+}
+
+#[test]
 fn a_node_has_the_same_bits_in_any_company() {
     let graph = large_graph(false);
     let mut random = Random::new(3);

@@ -195,11 +195,11 @@ def write(options, cells, medians, least, engines, flops, peak, rounds, isa):
             continue
         ratio_rows.append([cell_name(cell)] + [number(ms[e] / ours, 2) + "×" if ms.get(e) else "–" for e in others])
         rate = flops[cell] / ours / 1e6
-        for (name, ratio, wanted), (_, quiet, _) in zip(targets(cell, ms), targets(cell, least[cell])):
+        for (name, ratio, wanted), (_, shortest, _) in zip(targets(cell, ms), targets(cell, least[cell])):
             reached = ratio >= wanted
             met, asked = met + reached, asked + 1
             target_rows.append([cell_name(cell), name, number(ratio) + "×", number(wanted, 2) + "×",
-                                "yes" if reached else "**no**", number(quiet) + "×",
+                                "yes" if reached else "**no**", number(shortest) + "×",
                                 "" if name == ALONE else f"{number(rate, 2)} ({100 * rate / peak:.0f} %)"])
     text = f"""## Training, cell by cell
 
