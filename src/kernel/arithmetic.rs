@@ -54,6 +54,12 @@ pub trait Arithmetic: Sized {
         }
     }
 
+    /// The numbers from `count` on, at most 8, and zeros before them.
+    #[inline(always)]
+    fn without_first(x: &[f32; 8], count: usize) -> [f32; 8] {
+        std::array::from_fn(|c| if c < count { 0.0 } else { x[c] })
+    }
+
     /// How many ids [`Arithmetic::marked`] looks up at once: 8 or 16.
     const LOOKED_UP: usize = 8;
 
@@ -231,6 +237,20 @@ mod x86 {
             }
         }
 
+        // By bits, of which as many are set as numbers stay. The compiler would choose them one by one.
+        #[inline(always)]
+        fn without_first(x: &[f32; 8], count: usize) -> [f32; 8] {
+            const BITS: [u32; 16] = [0, 0, 0, 0, 0, 0, 0, 0, !0, !0, !0, !0, !0, !0, !0, !0];
+            assert!(count <= 8);
+            let mut kept = [0f32; 8];
+            // SAFETY: the processor has the instructions, and 8 numbers lie in each array, `count` being at most 8.
+            unsafe {
+                let bits = _mm256_loadu_ps(BITS.as_ptr().add(8 - count).cast());
+                _mm256_storeu_ps(kept.as_mut_ptr(), _mm256_and_ps(_mm256_loadu_ps(x.as_ptr()), bits));
+            }
+            kept
+        }
+
         // Whether all are there is seen at once. A gather of eight words takes longer than eight loads on some processors, and so
         // does taking a vector apart, which is what the compiler would do.
         #[inline(always)]
@@ -311,6 +331,11 @@ mod x86 {
                 let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(h, _mm512_setzero_ps());
                 _mm512_storeu_ps(s_at.add(c), _mm512_maskz_mov_ps(positive, s))
             });
+        }
+
+        #[inline(always)]
+        fn without_first(x: &[f32; 8], count: usize) -> [f32; 8] {
+            Avx2::without_first(x, count)
         }
 
         #[inline(always)]

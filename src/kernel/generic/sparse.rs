@@ -2,7 +2,7 @@
 
 use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
-use super::{Finish, Forerunner, Reach, chunk_mut, prefetch, prefetch_early, write_sums, zero_padded};
+use super::{Finish, Forerunner, Reach, chunk, chunk_mut, prefetch, prefetch_early, write_sums, zero_padded};
 use std::hint::select_unpredictable;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
@@ -153,6 +153,14 @@ impl Scout<'_> {
     }
 }
 
+/// Entries of a long row that are worked at once.
+const EIGHT: usize = 8;
+
+#[inline(always)]
+fn eight(indices: &[i32], at: usize) -> &[i32; EIGHT] {
+    indices[at..at + EIGHT].try_into().expect("a slice of as many")
+}
+
 /// `Σ_e values[e]·M[indices[e], j .. j + C]`, by several sums that take the entries in turn: an addition waits for the
 /// one before it in its own sum only. A row is its indices, its values and as many indices of other entries, `ask` being told
 /// of one of them with each of its own.
@@ -179,22 +187,37 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
 ) -> [f32; P] {
     let mut last = [0f32; P];
     let mut sums = [[0f32; P]; U];
-    let (turns, rest) = indices.as_chunks::<U>();
-    let (value_turns, value_rest) = values.as_chunks::<U>();
-    let (ahead_turns, ahead_rest) = ahead.as_chunks::<U>();
-    for ((k, v), next) in turns.iter().zip(value_turns).zip(ahead_turns) {
-        for u in 0..U {
-            ask(next[u]);
-            A::madd_row(v[u], reach.load(m, k[u], &mut last), &mut sums[u]);
+    if U == 4 && indices.len() >= EIGHT {
+        // Eight at a time, and at last the last eight, times 0 as far as they have been added: one loop, and one branch that is not
+        // foreseen, however many are left.
+        let end = indices.len() - EIGHT;
+        for from in (0..indices.len()).step_by(EIGHT) {
+            let start = from.min(end);
+            let (k, next) = (eight(indices, start), eight(ahead, start));
+            let v = A::without_first(chunk::<EIGHT>(values, start), from - start);
+            for e in 0..EIGHT {
+                ask(next[e]);
+                A::madd_row(v[e], reach.load(m, k[e], &mut last), &mut sums[e % U]);
+            }
         }
-    }
-    if !rest.is_empty() {
-        // The rest as one more turn, filled up with zeros times its last row: how many are left is what no branch foresees.
-        for u in 0..U {
-            let at = u.min(rest.len() - 1);
-            ask(ahead_rest[at]);
-            let v = select_unpredictable(u < rest.len(), value_rest[at], 0.0);
-            A::madd_row(v, reach.load(m, rest[at], &mut last), &mut sums[u]);
+    } else {
+        let (turns, rest) = indices.as_chunks::<U>();
+        let (value_turns, value_rest) = values.as_chunks::<U>();
+        let (ahead_turns, ahead_rest) = ahead.as_chunks::<U>();
+        for ((k, v), next) in turns.iter().zip(value_turns).zip(ahead_turns) {
+            for u in 0..U {
+                ask(next[u]);
+                A::madd_row(v[u], reach.load(m, k[u], &mut last), &mut sums[u]);
+            }
+        }
+        if !rest.is_empty() {
+            // The rest as one more turn, filled up with zeros times its last row: how many are left is what no branch foresees.
+            for u in 0..U {
+                let at = u.min(rest.len() - 1);
+                ask(ahead_rest[at]);
+                let v = select_unpredictable(u < rest.len(), value_rest[at], 0.0);
+                A::madd_row(v, reach.load(m, rest[at], &mut last), &mut sums[u]);
+            }
         }
     }
     for u in 1..U {
