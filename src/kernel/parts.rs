@@ -20,8 +20,10 @@ const MOST_DENSE_PARTS: usize = 2;
 const ROWS_PER_DENSE_PART: usize = 2 * GROUP;
 /// … that are at least this long: shorter ones are no work for two threads …
 pub const DEEP_ENOUGH: usize = 96;
-/// … if the sum has no more numbers than this. To add up larger ones costs as much as is won by having one's own rows.
+/// … if the sum has no more numbers than this, or than this many for each row. To add up larger ones costs as much as is won by
+/// having one's own rows.
 const MOST_DENSE_SUMS: usize = 1 << 12;
+const MOST_DENSE_SUMS_PER_ROW: usize = 16;
 
 /// Rows, part by part.
 #[derive(Clone, Copy)]
@@ -42,7 +44,7 @@ impl Parts {
     /// Of `count` dense rows that are summed into `height` rows of `width` numbers. All but the last have whole groups of the
     /// kernel's.
     pub fn of_dense(count: usize, height: usize, width: usize) -> Self {
-        let worth_while = height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS;
+        let worth_while = height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS.max(MOST_DENSE_SUMS_PER_ROW * count);
         let most = if worth_while { MOST_DENSE_PARTS } else { 1 };
         let number = (count / ROWS_PER_DENSE_PART).min(most).max(1);
         Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1) }

@@ -177,7 +177,8 @@ impl Threads {
                             add(part, from, sums.range(rows));
                         });
                     }
-                    None => sums.chunks_exact_mut(depth * width).enumerate().for_each(|(i, sum)| add(i, 0, sum)),
+                    // The last part first: its rows are those that have just been multiplied.
+                    None => sums.chunks_exact_mut(depth * width).enumerate().rev().for_each(|(i, sum)| add(i, 0, sum)),
                 }
                 if parts.number() > 1 {
                     table().total((m, width), (scratch, width));
