@@ -14,6 +14,7 @@ mod lanes;
 mod lists;
 mod pages;
 mod parts;
+mod place;
 mod pool;
 mod threads;
 

@@ -44,7 +44,8 @@ impl Parts {
     /// Of `count` dense rows that are summed into `height` rows of `width` numbers. All but the last have whole groups of the
     /// kernel's.
     pub fn of_dense(count: usize, height: usize, width: usize) -> Self {
-        let worth_while = height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS.max(MOST_DENSE_SUMS_PER_ROW * count);
+        let worth_while =
+            height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS.max(MOST_DENSE_SUMS_PER_ROW * count);
         let most = if worth_while { MOST_DENSE_PARTS } else { 1 };
         let number = (count / ROWS_PER_DENSE_PART).min(most).max(1);
         Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1) }

@@ -6,6 +6,7 @@
 //! longer than most jobs here.
 #![allow(unsafe_code)]
 
+use super::place::{NOWHERE, core_here, leave};
 use crate::error::{Error, Result, check_memory, try_with_capacity};
 use crate::fork;
 use std::cell::UnsafeCell;
@@ -54,6 +55,8 @@ const DONE: usize = 3;
 struct Shared {
     /// Jobs so far, and what was offered beside them.
     jobs: AtomicUsize,
+    /// The core of whoever has brought the last one.
+    core: AtomicUsize,
     gate: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
     /// The next piece to take of each thread's share, the bringer's first.
@@ -88,6 +91,7 @@ impl Pool {
         next.extend((0..=count).map(|_| Next(AtomicUsize::new(0))));
         let shared = Arc::new(Shared {
             jobs: AtomicUsize::new(0),
+            core: AtomicUsize::new(NOWHERE),
             gate: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
             next,
@@ -242,6 +246,7 @@ impl Drop for Offer<'_> {
 impl Shared {
     /// Tells the threads that there is something to do.
     fn call(&self) {
+        self.core.store(core_here(), Ordering::Relaxed);
         self.jobs.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -295,7 +300,11 @@ impl Shared {
             if self.jobs.load(Ordering::Relaxed) != seen {
                 return;
             }
-            if look < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+            match look {
+                ..LOOKS => std::hint::spin_loop(),
+                LOOKS => self.leave_the_bringer(),
+                _ => std::thread::yield_now(),
+            }
         }
         let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -303,6 +312,16 @@ impl Shared {
             bed = self.alarm.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        drop(bed);
+        self.leave_the_bringer();
+    }
+
+    /// Goes to another core than the one that jobs come from, where a thread and the bringer would wait for each other.
+    fn leave_the_bringer(&self) {
+        let core = self.core.load(Ordering::Relaxed);
+        if core == core_here() {
+            leave(core, self.next.len());
+        }
     }
 
     /// Where a thread's share of so many pieces begins; that of the one after the last is where all end.
