@@ -127,7 +127,7 @@ impl Run<'_> {
     fn identity(&self) -> Value {
         let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
         let mut identity = json!({
-            format!("training {}", self.problem.items_name()): self.order.len(),
+            format!("training {}", self.problem.items_name()): self.items.len(),
             "widths": self.model.widths(),
             "estimator": self.described,
             "optimizer": self.optimizer.rule_name(),

@@ -24,7 +24,7 @@ impl Run<'_> {
             let (last, others) = sizes.split_last().expect("a problem has sizes");
             let val =
                 if run.problem.has(Split::Val) { run.problem.items(Split::Val).map_or(0, <[i32]>::len) } else { 0 };
-            let (train, items) = (run.order.len(), run.problem.items_name());
+            let (train, items) = (run.items.len(), run.problem.items_name());
             format!("training on {} and {last}: {train} training and {val} validation {items}", others.join(", "))
         });
         self.log(Level::Info, |run| {

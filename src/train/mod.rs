@@ -140,7 +140,7 @@ struct Run<'a> {
     best: Option<Vec<f32>>,
     /// The training items.
     items: &'a [i32],
-    /// The same in the order of the epoch at work.
+    /// The same in the order of the epoch at work; none for an estimator that takes all of them at once.
     order: Vec<i32>,
     /// The estimator as it was at first, without the sizes if they are adaptive.
     described: String,
@@ -204,7 +204,9 @@ impl Run<'_> {
     fn check(&mut self) -> Result<()> {
         self.estimator.check(self.model, self.problem)?;
         self.items = self.problem.items(Split::Train)?;
-        self.order = try_copied(self.items)?;
+        if !self.estimator.is_full() {
+            self.order = try_copied(self.items)?;
+        }
         self.optimizer.check_fits(self.model.parameters().len())?;
         let Options { patience, monitor, evaluate_every, .. } = *self.options;
         if patience > 0 && evaluate_every == 0 {
@@ -278,13 +280,15 @@ impl Run<'_> {
         let before = self.history.seconds();
         let mut watch = Watch::start();
         let mut last_told = Instant::now();
-        // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
-        let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
-        self.order.copy_from_slice(self.items);
-        random.shuffle(&mut self.order);
+        if !self.order.is_empty() {
+            // Keyed by the updates so far, so that no two epochs of an optimizer's life share an order.
+            let mut random = Stream::new(self.options.seed, Purpose::Shuffle, self.optimizer.steps(), 0);
+            self.order.copy_from_slice(self.items);
+            random.shuffle(&mut self.order);
+        }
         let num_steps = self.num_steps();
         let mut sum = 0.0;
-        let (size, count) = (self.options.batch_size, self.order.len());
+        let (size, count) = (self.options.batch_size, self.items.len());
         let batch_at = |step: usize| step * size..(step * size).saturating_add(size).min(count);
         self.estimator.end_sequence();
         for step in 0..num_steps {
@@ -322,7 +326,7 @@ impl Run<'_> {
     }
 
     fn num_steps(&self) -> usize {
-        if self.estimator.is_full() { 1 } else { self.order.len().div_ceil(self.options.batch_size) }
+        if self.estimator.is_full() { 1 } else { self.items.len().div_ceil(self.options.batch_size) }
     }
 
     fn evaluate(&mut self, record: &mut Record) -> Result<()> {
