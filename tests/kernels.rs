@@ -297,6 +297,22 @@ fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
 }
 
 #[test]
+fn two_lists_are_worked_in_pieces_that_belong_together() {
+    for threads in [1, 3].map(|count| Threads::new(count).unwrap()) {
+        for entries in [1, 1 << 20] {
+            let (mut a, mut b) = (vec![0f32; 1000], vec![0u8; 334]);
+            threads.each_pair((entries, 1), (&mut a, 30), (&mut b, 10), |i, a, b| {
+                assert!(a.len() == if i == 33 { 10 } else { 30 } && b.len() == if i == 33 { 4 } else { 10 });
+                a.iter_mut().for_each(|a| *a += i as f32);
+                b.iter_mut().for_each(|b| *b += i as u8);
+            });
+            assert!(a.iter().enumerate().all(|(at, &a)| a == (at / 30) as f32));
+            assert!(b.iter().enumerate().all(|(at, &b)| b == (at / 10) as u8));
+        }
+    }
+}
+
+#[test]
 fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
     for count in (0..3000).chain([8191, 8192, 8193, 100_000, 1_000_003]) {
         for (row_entries, height, width) in
@@ -307,6 +323,10 @@ fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
             assert!((1..=16).contains(&number));
             assert!(number == 1 || number * height * width <= 1 << 24, "the partial sums are bounded");
             check_parts(&parts, count);
+            let fewer = parts.within(height, 3 * height * width);
+            assert!(fewer.number() <= 4.min(number) && (fewer.number() == number || fewer.length() > parts.length()));
+            assert!((fewer.number() - 1) * height * fewer.stride() <= 3 * height * width);
+            check_parts(&fewer, count);
         }
         for (height, width) in [(1, 1), (95, 3), (96, 3), (500, 8), (500, 9)] {
             let parts = Parts::of_dense(count, height, width);

@@ -28,8 +28,8 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Makes it `len` numbers long. What they are is left open. Buffers are given more room than they need: the next batch
-    /// is a little larger.
+    /// Makes it `len` numbers long. Within the room it has they stay as they were, when it was longer too; else what they are is
+    /// left open. Buffers are given more room than they need: the next batch is a little larger.
     pub fn try_resize(&mut self, len: usize) -> Result<()> {
         self.try_reserve(len)?;
         self.len = len;

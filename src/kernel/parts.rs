@@ -1,6 +1,6 @@
 //! How a sum over rows is cut into parts: by its shape alone, so that no number of threads changes a bit.
 
-use super::generic::GROUP;
+use super::generic::{GROUP, stride_of};
 use super::{Buffer, table};
 use crate::error::Result;
 use std::ops::Range;
@@ -30,6 +30,7 @@ const MOST_DENSE_SUMS_PER_ROW: usize = 16;
 pub struct Parts {
     count: usize,
     length: usize,
+    stride: usize,
 }
 
 impl Parts {
@@ -37,8 +38,14 @@ impl Parts {
     pub fn of_sparse(count: usize, row_entries: usize, height: usize, width: usize) -> Self {
         let rows = ROWS_PER_PART.max(PRODUCTS_PER_SUM * height / row_entries.max(1));
         let most = MOST_PARTS.min(MOST_PARTIAL_SUMS / (height * width).max(1));
-        let number = (count / rows).min(most).max(1);
-        Parts { count, length: count.div_ceil(number).max(1) }
+        // Apart from each other rows of a sum are written faster, and then have to be put together.
+        let stride = if count * row_entries >= 2 * height { stride_of(width) } else { width };
+        Parts { count, length: 1, stride }.of_number((count / rows).min(most))
+    }
+
+    /// Of `count` rows that are made for this sum alone, a few at a time, and are summed into rows of `width` numbers.
+    pub fn of_made(count: usize, width: usize) -> Self {
+        Parts { count, length: 1, stride: width }.of_number((count / ROWS_PER_PART).min(MOST_PARTS))
     }
 
     /// Of `count` dense rows that are summed into `height` rows of `width` numbers. All but the last have whole groups of the
@@ -48,7 +55,28 @@ impl Parts {
             height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS.max(MOST_DENSE_SUMS_PER_ROW * count);
         let most = if worth_while { MOST_DENSE_PARTS } else { 1 };
         let number = (count / ROWS_PER_DENSE_PART).min(most).max(1);
-        Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1) }
+        Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1), stride: width }
+    }
+
+    fn of_number(self, number: usize) -> Self {
+        Parts { length: self.count.div_ceil(number.max(1)).max(1), ..self }
+    }
+
+    /// The same, or fewer, so that all partial sums of so many rows but the first take no more than `room` numbers. Fewer are a
+    /// power of two, which threads share evenly.
+    pub fn within(self, height: usize, room: usize) -> Self {
+        let most = 1 + room / (height * self.stride).max(1);
+        if self.number() <= most { self } else { self.of_number(1 << most.ilog2()) }
+    }
+
+    /// How far apart the rows of a partial sum begin: their width, or more.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The most rows that a part has.
+    pub fn length(&self) -> usize {
+        self.length
     }
 
     /// How many.

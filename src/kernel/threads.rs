@@ -1,7 +1,6 @@
 //! The two ways a product is shared among threads without changing a bit of it.
 #![allow(unsafe_code)]
 
-use super::generic::stride_of;
 use super::parts::{DEEP_ENOUGH, Parts};
 use super::pool::Pool;
 use super::{Buffer, Finish, Pick, Rows, table};
@@ -185,33 +184,67 @@ impl Threads {
                 }
             }
             Rows::Sparse(a) => {
-                let height = m.len() / width;
-                let parts = Parts::of_sparse(count, row_entries, height, width);
-                let number = parts.number();
-                // Apart from each other rows are written faster, and then have to be put together.
-                let stride = if count * row_entries >= 2 * height { stride_of(width) } else { width };
-                let add = |range: Range<usize>, sum: &mut [f32]| {
-                    sum.fill(0.0);
+                let parts = Parts::of_sparse(count, row_entries, m.len() / width, width);
+                self.sum(parts, (m, width), scratch, &|range, sum| {
                     let g = &g[range.start * width..range.end * width];
-                    table().sparse_transposed_times(a, pick.skip(range.start), g, width, (sum, stride));
-                };
-                if number == 1 && stride == width {
-                    add(0..count, m);
-                    return Ok(());
-                }
-                // No more than that: few sizes ever occur, and none by chance.
-                let size = number * height * stride;
-                scratch.try_resize_within(size, size)?;
-                let sums = Pieces::new(scratch, height * stride);
-                let add_part = |i: usize| add(parts.range(i), sums.get(i));
-                match self.others().filter(|_| number > 1) {
-                    Some(pool) => pool.run(number, &add_part),
-                    None => (0..number).for_each(add_part),
-                }
-                table().total((m, width), (scratch, stride));
+                    table().sparse_transposed_times(a, pick.skip(range.start), g, width, (sum, parts.stride()));
+                })?;
             }
         }
         Ok(())
+    }
+
+    /// `M ← Σ_rows`, a part after the other in their order, shared among the threads: `add(rows, sum)` adds a part to zeros, in rows
+    /// that are [`Parts::stride`] apart. `scratch` is reused from call to call.
+    pub fn sum(
+        &self,
+        parts: Parts,
+        (m, width): (&mut [f32], usize),
+        scratch: &mut Buffer,
+        add: &(dyn Fn(Range<usize>, &mut [f32]) + Sync),
+    ) -> Result<()> {
+        let (number, size) = (parts.number(), m.len() / width * parts.stride());
+        // The first one needs no other place where its rows are no further apart than those of M.
+        let in_place = usize::from(parts.stride() == width);
+        // No more than that: few sizes ever occur, and none by chance.
+        let others = (number - in_place) * size;
+        if others > 0 {
+            scratch.try_resize_within(others, others)?;
+        }
+        let (first, sums) = (Pieces::new(m, size), Pieces::new(scratch, size));
+        let add_part = |i: usize| {
+            let sum = if i < in_place { first.get(i) } else { sums.get(i - in_place) };
+            sum.fill(0.0);
+            add(parts.range(i), sum);
+        };
+        match self.others().filter(|_| number > 1) {
+            Some(pool) => pool.run(number, &add_part),
+            None => (0..number).for_each(add_part),
+        }
+        match in_place {
+            0 => table().total((m, width), (scratch, parts.stride())),
+            _ if others == 0 => {}
+            _ => scratch.chunks_exact(size).for_each(|sum| m.iter_mut().zip(sum).for_each(|(m, s)| *m += s)),
+        }
+        Ok(())
+    }
+
+    /// Works at two lists in pieces of these lengths, the i-th of both together on one thread. In all it is a product of so many
+    /// entries with rows of this width.
+    pub fn each_pair<A: Send, B: Send>(
+        &self,
+        (entries, width): (usize, usize),
+        (a, length_of_a): (&mut [A], usize),
+        (b, length_of_b): (&mut [B], usize),
+        work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+    ) {
+        let (a, b) = (Pieces::new(a, length_of_a), Pieces::new(b, length_of_b));
+        let number = a.number().max(b.number());
+        let work = |i: usize| work(i, a.get(i), b.get(i));
+        match self.pool_for(entries, width) {
+            Some(pool) => pool.run(number, &work),
+            None => (0..number).for_each(work),
+        }
     }
 
     /// Whether a product of so many entries with rows of this width is shared among threads.
@@ -225,18 +258,18 @@ impl Threads {
 }
 
 /// A slice in pieces of equal length, the last one perhaps shorter, for threads that take one each.
-struct Pieces<'a> {
-    start: *mut f32,
+struct Pieces<'a, T> {
+    start: *mut T,
     len: usize,
     piece: usize,
-    slice: PhantomData<&'a mut [f32]>,
+    slice: PhantomData<&'a mut [T]>,
 }
 
 // SAFETY: the pieces are handed out by number, and `Pool::run` gives each number to one thread.
-unsafe impl Sync for Pieces<'_> {}
+unsafe impl<T: Send> Sync for Pieces<'_, T> {}
 
-impl<'a> Pieces<'a> {
-    fn new(slice: &'a mut [f32], piece: usize) -> Self {
+impl<'a, T> Pieces<'a, T> {
+    fn new(slice: &'a mut [T], piece: usize) -> Self {
         Pieces { start: slice.as_mut_ptr(), len: slice.len(), piece, slice: PhantomData }
     }
 
@@ -245,13 +278,14 @@ impl<'a> Pieces<'a> {
     }
 
     /// Piece `i`; no other thread may ask for the same one.
-    fn get(&self, i: usize) -> &'a mut [f32] {
+    #[allow(clippy::mut_from_ref)]
+    fn get(&self, i: usize) -> &'a mut [T] {
         self.range(i..i + 1)
     }
 
     /// These pieces; no other thread may ask for one of them.
     #[allow(clippy::mut_from_ref)]
-    fn range(&self, pieces: Range<usize>) -> &'a mut [f32] {
+    fn range(&self, pieces: Range<usize>) -> &'a mut [T] {
         let start = (pieces.start * self.piece).min(self.len);
         let end = (pieces.end * self.piece).clamp(start, self.len);
         // SAFETY: the range is in the slice, and belongs to whoever was given these numbers.
