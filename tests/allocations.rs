@@ -206,6 +206,42 @@ fn gradients_after_the_first_allocate_nothing_on_a_million_nodes_either() {
     assert_later_gradients_allocate_nothing(graph, 500_000, 10);
 }
 
+/// The hidden layer is a row of 16 for each node. There is one such matrix, of products with the features, one with a row of 3,
+/// and beside them nothing of the kind.
+#[test]
+fn a_full_step_with_two_layers_takes_one_matrix_of_nodes_and_hidden_numbers() {
+    let (n, columns, per_row) = (6000, 200, 10);
+    let mut random = Random::new(6);
+    let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
+    let each = columns / per_row;
+    let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * each + random.below(each)) as i32).collect();
+    graph.set_sparse_features(columns, &indptr, &indices, &random.floats(n * per_row)).unwrap();
+    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    graph.set_split(Split::Train, &(0..4000).collect::<Vec<_>>()).unwrap();
+    for (widths, room) in [
+        (&[columns, 16, 3][..], n * (16 + 3)),
+        (&[columns, 13, 3], n * (13 + 3)),
+        // Above the two layers that are worked together it is as before: outputs of both layers, and gradients by them.
+        (&[columns, 16, 8, 3], n * (16 + 2 * 8 + 8 + 4 * 3)),
+    ] {
+        let model = Model::gcn(widths, 1).unwrap();
+        let mut estimator = Estimator::full();
+        let ((), count) = counted(|| _ = estimator.gradient(&model, &graph, None).unwrap());
+        let parameters = model.parameters().len();
+        // Signs of the hidden layer, the list of training nodes, the gradient, and some kilobytes of whatever is small.
+        let most = 4 * room + 2 * n + 4 * 4000 + 4 * parameters + (32 << 10);
+        assert!(count.peak as usize <= most, "{widths:?}: {} bytes instead of {most}", count.peak);
+        let ((), count) = counted(|| {
+            for _ in 0..20 {
+                estimator.gradient(&model, &graph, None).unwrap();
+            }
+        });
+        assert_eq!((count.requests, count.requested), (0, 0), "{widths:?}");
+    }
+}
+
 #[test]
 fn gradients_of_a_ranking_after_the_first_allocate_nothing() {
     let mut random = Random::new(6);

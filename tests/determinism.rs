@@ -151,6 +151,43 @@ fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
     }
 }
 
+/// Two layers that are worked together, in parts that are worth sharing.
+#[test]
+fn full_steps_over_most_nodes_have_the_same_bits_on_any_number_of_threads_and_every_time() {
+    let (n, columns, per_row) = (6000, 200, 10);
+    let mut random = Random::new(6);
+    let mut ends = || (0..6 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
+    let each = columns / per_row;
+    let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * each + random.below(each)) as i32).collect();
+    graph.set_sparse_features(columns, &indptr, &indices, &random.floats(n * per_row)).unwrap();
+    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    let nodes: Vec<i32> = (0..n as i32).collect();
+    graph.set_split(Split::Train, &random.choose(&nodes, 4000)).unwrap();
+    assert!(Parts::of_sparse(n, per_row, columns, 16).within(columns, 3 * n).number() == 4);
+    let models = |threads: usize| {
+        [&[columns, 16, 3][..], &[columns, 5, 3], &[columns, 32, 16, 3]].map(|widths| {
+            let mut model = Model::gcn(widths, 3).unwrap();
+            model.set_threads(threads).unwrap();
+            model
+        })
+    };
+    let wanted = models(1).map(|model| bits(Estimator::full().gradient(&model, &graph, None).unwrap().1));
+    for threads in [1, 2, 3] {
+        let models = models(threads);
+        assert_eq!(models[0].threads().unwrap().shares(graph.operator().indices.len(), 16), threads > 1);
+        let (mut full, mut unbiased) = (Estimator::full(), Estimator::unbiased());
+        for turn in 0..3 {
+            for (model, wanted) in models.iter().zip(&wanted) {
+                let (_, gradient) = full.gradient(model, &graph, None).unwrap();
+                assert!(bits(gradient) == *wanted, "{:?}, {threads} threads, turn {turn}", model.widths());
+                unbiased.gradient(model, &graph, None).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn a_wide_dense_ax_kept_or_not_gives_the_same_bits() {
     // 1000 columns: the sum over a batch is cut into two parts, and without ÂX each into chunks of 128 rows.

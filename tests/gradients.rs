@@ -172,6 +172,64 @@ fn exact_gradients_are_those_of_the_dense_program() {
     });
 }
 
+/// Where most nodes are learned from and features are sparse, the two lowest layers are worked together, some nodes after the
+/// other, in several sums.
+#[test]
+fn gradients_over_most_nodes_of_a_wide_graph_are_those_of_the_dense_program() {
+    let mut random = Random::new(12);
+    let (n, columns, per_row) = (500, 90, 3);
+    let Described { mut graph, .. } = Described::undirected(n, 900, true, &mut random);
+    let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
+    // A third of the columns for each entry of a row, so that none comes twice.
+    let third = columns / per_row;
+    let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * third + random.below(third)) as i32).collect();
+    let values: Vec<f32> = (0..n * per_row).map(|_| random.float(-1.0, 1.0)).collect();
+    graph.set_sparse_features(columns, &indptr, &indices, &values).unwrap();
+    let mut x = Array2::zeros((n, columns));
+    for (at, (&k, &value)) in indices.iter().zip(&values).enumerate() {
+        x[[at / per_row, k as usize]] = f64::from(value);
+    }
+    let a_hat = dense::operator(&graph);
+    let all: Vec<i32> = random.choose(&(0..n as i32).collect::<Vec<_>>(), n);
+    // One after the other with the same estimator, which keeps its buffers. Of 260 nodes with 5 hidden numbers each layer is worked by
+    // itself. As many classes as hidden numbers, and two more, still go through Â last: their vectors are as long.
+    let mut full = Estimator::full();
+    for (count, upper) in [
+        (450, &[5, 3][..]),
+        (260, &[5, 3]),
+        (400, &[16, 3]),
+        (400, &[21, 8, 3]),
+        (500, &[13, 15]),
+        (500, &[16, 5, 4, 3]),
+        (300, &[70, 33, 2]),
+        (300, &[16, 3]),
+    ] {
+        let train = &all[..count];
+        graph.set_split(Split::Train, &[]).unwrap();
+        let widths: Vec<usize> = [columns].iter().chain(upper).copied().collect();
+        let classes = widths[widths.len() - 1];
+        let labels: Vec<i32> = (0..n).map(|_| random.below(classes) as i32).collect();
+        graph.set_labels(&labels).unwrap();
+        graph.set_split(Split::Train, train).unwrap();
+        let num_layers = widths.len() - 1;
+        let (operators, inputs) = dense::operators(&a_hat, train, num_layers, &Distribution::Uniform, |_, _| None);
+        let (x, labels) = (x.select(Axis(0), &inputs), train.iter().map(|&v| labels[v as usize]).collect::<Vec<_>>());
+        for lambda in [0.0, 0.3] {
+            let mut model = Model::gcn(&widths, 5).unwrap();
+            model.set_lambda(lambda).unwrap();
+            let w = dense::layers(&widths, model.parameters());
+            let (wanted_loss, wanted) = dense::loss_and_gradient(&operators, &x, &w, &labels, lambda);
+            let name = format!("{widths:?}, {count} nodes, λ = {lambda}");
+            let (loss, gradient) = full.gradient(&model, &graph, None).unwrap();
+            assert_near(gradient, wanted.iter().copied(), &name);
+            assert!((loss - wanted_loss).abs() <= 1e-5 * wanted_loss, "{name}: {loss} instead of {wanted_loss}");
+            let mut unbiased = Estimator::unbiased();
+            let batch = unbiased.gradient(&model, &graph, Some(train)).unwrap().1;
+            assert_near(gradient, reals(batch), &name);
+        }
+    }
+}
+
 #[test]
 fn gradients_of_given_draws_are_those_of_the_dense_program() {
     for_each_case(|case, a_hat, name| {

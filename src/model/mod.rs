@@ -1,5 +1,6 @@
 //! Models: layers, parameters, forward and backward over a chain of blocks; how they are stored.
 
+mod folded;
 mod infer;
 mod input;
 mod metrics;

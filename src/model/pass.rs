@@ -6,8 +6,9 @@
 //! belongs to its batch as a whole, and takes the cheaper way for it.
 
 use super::Model;
+use super::folded::{Delta, Folded, Signs};
 use super::input::Input;
-use super::transposed::{Transposed, symmetric_times};
+use super::transposed::{Transposed, symmetric_times, transpose};
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{Graph, Matrix};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
@@ -30,6 +31,8 @@ pub struct Workspace {
     next_delta: Buffer,
     middle_delta: Buffer,
     transposed_weights: Buffer,
+    /// Where H^(1) is positive, if it is not kept itself.
+    signs: Signs,
     /// Transposed blocks, by layer.
     transposed: Vec<Transposed>,
     partial_sums: Buffer,
@@ -59,6 +62,8 @@ enum Order {
     TransformFirst,
     /// (Op·In)·W.
     AggregateFirst,
+    /// The two lowest layers together, see [`Folded`].
+    Folded,
 }
 
 impl Workspace {
@@ -66,7 +71,7 @@ impl Workspace {
     pub fn bytes(&self) -> usize {
         let layers = self.layers.iter().map(|b| b.output.bytes() + b.middle.bytes() + b.gathered.bytes());
         let deltas = self.delta.bytes() + self.next_delta.bytes() + self.middle_delta.bytes();
-        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.cut.chain.bytes()
+        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.signs.bytes() + self.cut.chain.bytes()
     }
 
     /// Goes on with another cut, and gives the one before in its place.
@@ -96,6 +101,9 @@ impl Workspace {
             self.input.prepare(graph, threads, keep)?;
         }
         for l in 0..=last {
+            if l == 0 && self.orders[l] == Order::Folded {
+                continue;
+            }
             let (width, above) = (model.widths[l + 1], self.cut.chain.count_above(l));
             let (below, here) = self.layers.split_at_mut(l);
             let Buffers { output, middle, gathered } = &mut here[0];
@@ -130,6 +138,14 @@ impl Workspace {
                     threads.times(Rows::Sparse(operator), pick, dense, fan_in, Finish::Plain, middle);
                     let middle = Rows::Dense { data: middle, width: fan_in };
                     threads.times(middle, Pick::From(0), w, width, finish, output);
+                }
+                Order::Folded => {
+                    // The output of the last layer takes the place of XW.
+                    let features = if model.num_layers() == 2 { &mut *output } else { &mut below[0].middle };
+                    Folded::new(model, graph, threads)?.forward(features, middle, &mut self.signs)?;
+                    output.try_resize(above * width)?;
+                    let (operator, pick) = chain.operator(graph, l);
+                    threads.times(Rows::Sparse(operator), pick, middle, width, finish, output);
                 }
             }
         }
@@ -179,6 +195,12 @@ impl Workspace {
         for l in 0..model.num_layers() {
             self.orders.push(cheapest_order(model, graph, &self.cut.chain, l)?);
         }
+        if let [lowest @ Order::FeaturesFirst, second @ Order::TransformFirst, ..] = &mut self.orders[..]
+            && self.cut.chain.is_whole()
+            && Folded::fits(model)
+        {
+            (*lowest, *second) = (Order::Folded, Order::Folded);
+        }
         self.reserve(model, matches!(graph.features()?, Matrix::Dense { .. }))?;
         let passed = self.layers(model, graph, threads, model.num_layers() - 1, true);
         let passed = passed.and_then(|()| self.gradient_after_forward(model, graph, threads, top));
@@ -198,17 +220,22 @@ impl Workspace {
             let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
             let Buffers { output, middle, gathered } = &mut self.layers[l];
             if chain.is_whole() {
-                let wanted = match self.orders[l] {
-                    Order::Aggregated | Order::Transform => 0,
-                    Order::FeaturesFirst | Order::TransformFirst => chain.inputs(l).1 * fan_out,
-                    Order::AggregateFirst => chain.inputs(l).1 * fan_in,
+                let (above, below, two_layers) = (chain.count_above(l), chain.inputs(l).1, model.num_layers() == 2);
+                let (in_middle, in_output) = match self.orders[l] {
+                    Order::Aggregated | Order::Transform => (0, above * fan_out),
+                    Order::FeaturesFirst | Order::TransformFirst => (below * fan_out, above * fan_out),
+                    Order::AggregateFirst => (below * fan_in, above * fan_out),
+                    // Where the upper one is the last, its output has the place of XW as well.
+                    Order::Folded if l == 0 => (if two_layers { 0 } else { below * fan_out }, 0),
+                    Order::Folded if two_layers => (below * fan_out, below * fan_in.max(fan_out)),
+                    Order::Folded => (below * fan_out, above * fan_out),
                 };
-                middle.try_reserve_exact(wanted)?;
-                output.try_reserve_exact(chain.count_above(l) * fan_out)?;
+                middle.try_reserve_exact(in_middle)?;
+                output.try_reserve_exact(in_output)?;
                 if self.orders[l] == Order::TransformFirst {
-                    self.middle_delta.try_reserve_exact(wanted)?;
+                    self.middle_delta.try_reserve_exact(in_middle)?;
                 }
-                if l > 0 && l + 1 == model.num_layers() && (l > 1 || self.orders[0] == Order::Aggregated) {
+                if l + 1 == model.num_layers() && (l > 1 || l == 1 && self.orders[0] == Order::Aggregated) {
                     self.next_delta.try_reserve_exact(chain.inputs(l).1 * fan_in)?;
                 }
             } else if l > 0 || !chain.exact_input() {
@@ -286,6 +313,18 @@ impl Workspace {
                     let (x, by) = ((x.rows(), x.row_entries()), (&**out, width));
                     threads.transposed_times(x, Pick::From(0), by, gradient, scratch)?;
                 }
+                Order::Folded if l == 0 => {}
+                Order::Folded => {
+                    let (w0, w1) = self.gradient.split_at_mut(model.range(1).start);
+                    let gradients = [w0, &mut w1[..fan_in * width]];
+                    let (features, delta) = match model.num_layers() {
+                        2 => (&mut self.delta, Delta::InPlace(chain.top())),
+                        _ => (&mut below[0].middle, Delta::Of(&self.delta)),
+                    };
+                    let rooms = (&mut here[0].middle, &mut self.transposed_weights, &mut self.partial_sums);
+                    let folded = Folded::new(model, graph, threads)?;
+                    folded.backward(features, delta, &mut self.signs, gradients, rooms)?;
+                }
                 Order::Aggregated => {
                     let by = (&*self.delta, width);
                     let scratch = &mut self.partial_sums;
@@ -338,7 +377,7 @@ impl Workspace {
                     }
                 }
             }
-            if l > 0 {
+            if l > 0 && self.orders[l] != Order::Folded {
                 std::mem::swap(&mut self.delta, &mut self.next_delta);
             }
         }
@@ -346,7 +385,8 @@ impl Workspace {
         if model.num_layers() > 1 && self.orders[0] == Order::FeaturesFirst {
             std::mem::swap(&mut self.delta, &mut self.layers[0].middle);
         }
-        if model.num_layers().is_multiple_of(2) {
+        let exchanged = self.orders[1..].iter().filter(|&&order| order != Order::Folded).count();
+        if !exchanged.is_multiple_of(2) {
             std::mem::swap(&mut self.delta, &mut self.next_delta);
         }
         Ok(())
@@ -457,14 +497,4 @@ fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Buffer) -> Result<&'a 
 fn gather_short<const WIDTH: usize>(data: &[f32], nodes: &[i32], rows: &mut [f32]) {
     let data = data.as_chunks::<WIDTH>().0;
     rows.as_chunks_mut::<WIDTH>().0.iter_mut().zip(nodes).for_each(|(row, &v)| *row = data[v as usize]);
-}
-
-/// Wᵀ of a row-major matrix with `width` columns.
-fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
-    out.try_resize(w.len())?;
-    let height = w.len() / width;
-    for (i, row) in w.chunks_exact(width).enumerate() {
-        row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
-    }
-    Ok(())
 }

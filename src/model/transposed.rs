@@ -1,30 +1,46 @@
-//! Products with the transpose of a layer's operator.
+//! Products with the transpose of a layer's operator; the transpose of its weights.
 
 use crate::error::{Error, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
 use crate::sample::Chain;
 
+/// Wᵀ of a row-major matrix with `width` columns.
+pub fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
+    out.try_resize_within(w.len(), w.len())?;
+    let height = w.len() / width;
+    for (i, row) in w.chunks_exact(width).enumerate() {
+        row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
+    }
+    Ok(())
+}
+
+/// Puts each row of G, one for each of `nodes`, in that node's place, and zeros in those of the others.
+pub fn spread(graph: &Graph, nodes: &[i32], (g, width): (&[f32], usize), out: &mut Buffer) -> Result<()> {
+    out.try_resize(graph.num_nodes() * width)?;
+    out.fill(0.0);
+    for (&v, row) in nodes.iter().zip(g.chunks_exact(width)) {
+        out[v as usize * width..][..width].copy_from_slice(row);
+    }
+    Ok(())
+}
+
 /// `out ← Âᵀ·G`, finished, for a symmetric Â and G with a row for each node picked: all rows of Â, with zeros for the others,
-/// can be shared. G with them goes to `spread`.
+/// can be shared. G with them goes to `room`.
 pub fn symmetric_times(
     graph: &Graph,
     threads: &Threads,
     pick: Pick<'_>,
     (g, width): (&[f32], usize),
     finish: Finish<'_>,
-    (spread, out): (&mut Buffer, &mut Buffer),
+    (room, out): (&mut Buffer, &mut Buffer),
 ) -> Result<()> {
     out.try_resize(graph.num_nodes() * width)?;
     let g = match pick {
         Pick::From(_) => g,
         Pick::List(nodes) => {
-            spread.try_resize(graph.num_nodes() * width)?;
-            spread.fill(0.0);
-            for (&v, row) in nodes.iter().zip(g.chunks_exact(width)) {
-                spread[v as usize * width..][..width].copy_from_slice(row);
-            }
-            spread
+            spread(graph, nodes, (g, width), room)?;
+            room
         }
     };
     threads.times(Rows::Sparse(graph.operator()), Pick::From(0), g, width, finish, out);
@@ -59,11 +75,11 @@ impl Transposed {
         threads: &Threads,
         (g, width): (&[f32], usize),
         finish: Finish<'_>,
-        (spread, out): (&mut Buffer, &mut Buffer),
+        (room, out): (&mut Buffer, &mut Buffer),
     ) -> Result<()> {
         let (block, pick) = chain.operator(graph, l);
         if chain.is_whole() {
-            return symmetric_times(graph, threads, pick, (g, width), finish, (spread, out));
+            return symmetric_times(graph, threads, pick, (g, width), finish, (room, out));
         }
         let count = chain.inputs(l).1;
         out.try_resize(count * width)?;

@@ -2,7 +2,7 @@
 
 use super::block::{Columns, Found, Marks, RowSpans};
 use super::{Block, Distribution, NodeMap};
-use crate::error::{Error, Result, try_reserve_with_slack, try_resize};
+use crate::error::{Error, Result, try_reserve_with_slack, try_resize, try_with_capacity};
 use crate::graph::Graph;
 use crate::kernel::{Pick, Sparse, prefetch};
 use crate::random::{Purpose, Stream};
@@ -90,6 +90,11 @@ impl Chain {
     pub fn whole_below(&mut self, graph: &Graph, top: &[i32], num_layers: usize) -> Result<()> {
         self.whole(graph);
         self.all = false;
+        // No more than that: they are many, and the same every time.
+        if self.top.capacity() < top.len() {
+            self.top = Vec::new();
+            self.top = try_with_capacity(top.len())?;
+        }
         self.set_top(top, num_layers)
     }
 
