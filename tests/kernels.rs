@@ -157,6 +157,21 @@ fn transposed_products_of_whole_numbers_are_exact_in_every_table() {
 }
 
 #[test]
+fn sums_are_added_number_by_number_in_every_table() {
+    let mut random = Random::new(9);
+    for len in [0, 1, 7, 16, 100, 531] {
+        let mut numbers = || (0..len).map(|_| whole_number(&mut random)).collect::<Vec<f32>>();
+        let (before, sum) = (numbers(), numbers());
+        let wanted: Vec<f32> = before.iter().zip(&sum).map(|(a, b)| a + b).collect();
+        for table in available() {
+            let mut m = before.clone();
+            table.add(&mut m, &sum);
+            assert_eq!(m, wanted, "{}", table.name);
+        }
+    }
+}
+
+#[test]
 fn sums_whose_rows_lie_apart_are_exact_and_are_put_together_in_their_order() {
     let mut random = Random::new(6);
     for width in widths() {

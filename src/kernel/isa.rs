@@ -12,6 +12,7 @@ macro_rules! kernels {
         $with! { $($rest)* =>
             sparse_times(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
             sparse_transposed_times(a: Sparse<'_>, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32], stride: usize);
+            add(m: &mut [f32], sum: &[f32]);
             total(m: &mut [f32], width: usize, sums: &[f32], stride: usize);
             dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
             dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
@@ -109,6 +110,12 @@ impl Table {
     pub fn total(&self, (m, width): (&mut [f32], usize), (sums, stride): (&[f32], usize)) {
         assert!(sums.len() >= m.len() / width * stride);
         (self.total)(m, width, sums, stride);
+    }
+
+    /// `M += S`, number by number.
+    pub fn add(&self, m: &mut [f32], sum: &[f32]) {
+        assert_eq!(m.len(), sum.len());
+        (self.add)(m, sum);
     }
 
     /// [`Table::transposed_times`] for dense rows, `data` with `depth` columns, and only as many rows of `M` from `from` on as `m` has.

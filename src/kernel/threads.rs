@@ -224,7 +224,7 @@ impl Threads {
         match in_place {
             0 => table().total((m, width), (scratch, parts.stride())),
             _ if others == 0 => {}
-            _ => scratch.chunks_exact(size).for_each(|sum| m.iter_mut().zip(sum).for_each(|(m, s)| *m += s)),
+            _ => scratch.chunks_exact(size).for_each(|sum| table().add(m, sum)),
         }
         Ok(())
     }

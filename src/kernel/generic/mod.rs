@@ -52,7 +52,7 @@ pub use dense::{GROUP, dense_times, dense_transposed_times};
 pub use search::{AT_ONCE, MARKS_BEHIND, marked_entries};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
-pub use update::{Adam, adam, descend, largest, rectified_gradient};
+pub use update::{Adam, adam, add, descend, largest, rectified_gradient};
 
 #[inline(always)]
 fn chunk<const C: usize>(m: &[f32], at: usize) -> &[f32; C] {

@@ -1,4 +1,4 @@
-//! Number by number: magnitudes, the rectifier's gradient, steps of the optimizers.
+//! Number by number: sums, magnitudes, the rectifier's gradient, steps of the optimizers.
 
 use super::super::arithmetic::Arithmetic;
 
@@ -24,6 +24,12 @@ pub fn rectified_gradient<A: Arithmetic>(d: &mut [f32], h: &[f32]) {
     for (d, &h) in rest.iter_mut().zip(h_rest) {
         *d = if h > 0.0 { *d } else { 0.0 };
     }
+}
+
+/// `m ← m + s`, number by number.
+#[inline(always)]
+pub fn add<A: Arithmetic>(m: &mut [f32], sum: &[f32]) {
+    m.iter_mut().zip(sum).for_each(|(m, s)| *m += s);
 }
 
 /// `w ← keep·w − step·g`.
