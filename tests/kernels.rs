@@ -345,7 +345,7 @@ fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
         }
         for (height, width) in [(1, 1), (95, 3), (96, 3), (500, 8), (500, 9)] {
             let parts = Parts::of_dense(count, height, width);
-            let two = count >= 256 && height >= 96 && height * width <= 4096;
+            let two = count >= 256 && height >= 96 && height * width <= 4096.max(16 * count);
             assert_eq!(parts.number(), 1 + usize::from(two));
             assert!(parts.range(0).len().is_multiple_of(GROUP) || parts.number() == 1, "whole groups");
             check_parts(&parts, count);
