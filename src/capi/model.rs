@@ -151,6 +151,8 @@ pub extern "C" fn plim_model_set_regularization(model: *mut plim_model, lambda: 
 /// Sets how many threads predictions, evaluations and gradients of this model use. Results do not depend on it.
 ///
 /// The threads are the model's own: started here, joined when it is freed, started anew in a child after fork().
+/// They run where the calling thread may. On Linux one that shares a core with the thread it works for moves away from
+/// it: it takes that core out of its own affinity and puts it back at once.
 ///
 /// @param model    the model.
 /// @param threads  1 at first, which starts none; 0 for all cores; at most 1024.
