@@ -3,7 +3,7 @@
 use super::super::Pick;
 use super::super::arithmetic::Arithmetic;
 use super::narrow::{self, DEEP};
-use super::{Finish, Reach, prefetch, write_sums, zero_padded};
+use super::{Finish, Reach, columns_of, prefetch, write_sums, zero_padded};
 use std::ops::Range;
 
 /// Rows this short come in by themselves: one follows the other closely enough.
@@ -86,7 +86,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     j: usize,
     from: usize,
 ) -> usize {
-    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    let (reach, count) = (Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j)), out.len() / width);
     // Rows are asked for beyond those of this call: whoever shares them out goes on with them.
     let last_row = pick.reach(b.len() / depth.max(1)).saturating_sub(1);
     let mut last = [0f32; P];
@@ -114,7 +114,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
             }
         }
         for r in 0..R {
-            write_sums::<A, C, P>(out, (i + r) * width + j, &mut sums[r], finish);
+            write_sums::<A, P>(out, (i + r) * width + j, (&mut sums[r], reach.columns), finish, C == 0 && width < P);
         }
         i += R;
     }
@@ -183,7 +183,7 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
 ) {
     let height = m.len() / width;
     assert!(from + height <= depth);
-    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), g.len() / width);
+    let (reach, count) = (Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j)), g.len() / width);
     let mut starts = [0usize; GROUP];
     let mut padded = [[0f32; P]; GROUP];
     for start in (0..count).step_by(GROUP).rev() {
@@ -193,7 +193,7 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
             g[start * P..end * P].as_chunks::<P>().0
         } else {
             for i in start..end {
-                padded[i - start] = zero_padded::<C, P>(g, i * width + j);
+                padded[i - start] = zero_padded::<P>(g, i * width + j, reach.columns);
             }
             &padded[..end - start]
         };
@@ -215,12 +215,12 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
                 }
             }
             match block {
-                16 => dense_transposed_block::<A, C, P, 16, 1>(b, starts, group, k, reach, m),
-                8 => dense_transposed_block::<A, C, P, 8, 1>(b, starts, group, k, reach, m),
-                6 => dense_transposed_block::<A, C, P, 6, 1>(b, starts, group, k, reach, m),
-                4 => dense_transposed_block::<A, C, P, 4, 1>(b, starts, group, k, reach, m),
-                2 => dense_transposed_block::<A, C, P, 2, 2>(b, starts, group, k, reach, m),
-                _ => dense_transposed_block::<A, C, P, 1, 4>(b, starts, group, k, reach, m),
+                16 => dense_transposed_block::<A, P, 16, 1>(b, starts, group, k, reach, m),
+                8 => dense_transposed_block::<A, P, 8, 1>(b, starts, group, k, reach, m),
+                6 => dense_transposed_block::<A, P, 6, 1>(b, starts, group, k, reach, m),
+                4 => dense_transposed_block::<A, P, 4, 1>(b, starts, group, k, reach, m),
+                2 => dense_transposed_block::<A, P, 2, 2>(b, starts, group, k, reach, m),
+                _ => dense_transposed_block::<A, P, 1, 4>(b, starts, group, k, reach, m),
             }
             k += block;
         }
@@ -229,12 +229,12 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
 
 /// K rows of M from `k` on get the products of a group of rows, taken in turn by U sums.
 #[inline(always)]
-fn dense_transposed_block<A: Arithmetic, const C: usize, const P: usize, const K: usize, const U: usize>(
+fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize, const U: usize>(
     b: &[f32],
     starts: &[usize],
     group: &[[f32; P]],
     k: usize,
-    reach: Reach<C, P>,
+    reach: Reach<P>,
     m: &mut [f32],
 ) {
     let mut sums = [[[0f32; P]; K]; U];

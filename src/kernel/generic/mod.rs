@@ -12,7 +12,8 @@ use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
 /// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, but not more than `$most`, and
-/// the rest at once. P is C filled up to a vector: 1, 2, 4, 8 or a multiple of 16.
+/// the rest at once. P is C filled up to a vector: 1, 2, 4, 8 or a multiple of 16. C is 0 for 9 to 15 columns, the number of which
+/// [`columns_of`] tells at run time: seven more versions of every loop would double the time it takes to compile them.
 macro_rules! by_chunks {
     ($width:expr, $most:expr, $body:ident :: <$a:ty>, $($arg:expr),*) => {{
         let width = $width;
@@ -30,13 +31,7 @@ macro_rules! by_chunks {
             6 => $body::<$a, 6, 8>($($arg,)* j),
             7 => $body::<$a, 7, 8>($($arg,)* j),
             8 => $body::<$a, 8, 8>($($arg,)* j),
-            9 => $body::<$a, 9, 16>($($arg,)* j),
-            10 => $body::<$a, 10, 16>($($arg,)* j),
-            11 => $body::<$a, 11, 16>($($arg,)* j),
-            12 => $body::<$a, 12, 16>($($arg,)* j),
-            13 => $body::<$a, 13, 16>($($arg,)* j),
-            14 => $body::<$a, 14, 16>($($arg,)* j),
-            _ => $body::<$a, 15, 16>($($arg,)* j),
+            _ => $body::<$a, 0, 16>($($arg,)* j),
         }
     }};
 }
@@ -64,69 +59,95 @@ fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
     (&mut m[at..at + C]).try_into().expect("a slice of C elements")
 }
 
-/// Which rows of a matrix can be read or written as whole vectors at columns `j .. j + P`, though only C of them are meant.
+/// How many columns a chunk has that begins at column `j` of `width`: C, or the rest if C is 0.
+#[inline(always)]
+fn columns_of<const C: usize, const P: usize>(width: usize, j: usize) -> usize {
+    let columns = if C > 0 { C } else { width - j };
+    assert!(j + columns <= width && columns <= P);
+    columns
+}
+
+/// Which rows of a matrix can be read or written as whole vectors at columns `j .. j + P`, though fewer of them may be meant.
 /// The last row or two of a matrix cannot: there is nothing behind them.
 #[derive(Clone, Copy)]
-struct Reach<const C: usize, const P: usize> {
+struct Reach<const P: usize> {
     height: usize,
-    width: usize,
+    /// How far apart the rows begin.
+    stride: usize,
     j: usize,
+    /// How many columns are meant.
+    columns: usize,
     /// Rows `0 .. whole` can.
     whole: usize,
 }
 
-impl<const C: usize, const P: usize> Reach<C, P> {
+impl<const P: usize> Reach<P> {
     #[inline(always)]
-    fn new(len: usize, width: usize, j: usize) -> Self {
-        assert!(j + C <= width);
-        let height = len / width;
-        let whole = if C == P { height } else { (len + width).saturating_sub(j + P) / width };
-        Reach { height, width, j, whole: whole.min(height) }
+    fn new(len: usize, stride: usize, j: usize, columns: usize) -> Self {
+        assert!(j + columns <= stride);
+        let height = len / stride;
+        let whole = if columns == P { height } else { (len + stride).saturating_sub(j + P) / stride };
+        Reach { height, stride, j, columns, whole: whole.min(height) }
     }
 
-    /// Columns `j .. j + C` of row `k`, filled up to P with whatever stands behind them; in `last` where nothing does.
+    /// The columns that are meant of row `k`, filled up to P with whatever stands behind them; in `last` where nothing does.
     #[inline(always)]
     fn load<'a>(&self, m: &'a [f32], k: i32, last: &'a mut [f32; P]) -> &'a [f32; P] {
         let k = k as u32 as usize;
         if k < self.whole {
             // SAFETY: of the rows below `whole` all P columns are in `m`.
-            return unsafe { &*m.as_ptr().add(k * self.width + self.j).cast::<[f32; P]>() };
+            return unsafe { &*m.as_ptr().add(k * self.stride + self.j).cast::<[f32; P]>() };
         }
         self.load_last(m, k, last);
         last
     }
 
-    /// Writes columns `j .. j + C` of row `k`, and behind them what [`Reach::load`] has found there.
+    /// Writes the columns that are meant of row `k`, and behind them what [`Reach::load`] has found there.
     #[inline(always)]
     fn store(&self, m: &mut [f32], k: i32, row: &[f32; P]) {
         let k = k as u32 as usize;
         if k < self.whole {
             // SAFETY: of the rows below `whole` all P columns are in `m`.
-            return unsafe { m.as_mut_ptr().add(k * self.width + self.j).cast::<[f32; P]>().write(*row) };
+            return unsafe { m.as_mut_ptr().add(k * self.stride + self.j).cast::<[f32; P]>().write(*row) };
         }
-        chunk_mut::<C>(m, k * self.width + self.j).copy_from_slice(&row[..C]);
+        // A copy, lest what is in registers be kept in memory for its sake.
+        self.store_last(m, k, &{ *row });
     }
 
     #[cold]
     #[inline(never)]
     fn load_last(&self, m: &[f32], k: usize, last: &mut [f32; P]) {
         assert!(k < self.height, "row {k} of a matrix of {}", self.height);
-        last[..C].copy_from_slice(chunk::<C>(m, k * self.width + self.j));
+        last[..self.columns].copy_from_slice(&m[k * self.stride + self.j..][..self.columns]);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_last(&self, m: &mut [f32], k: usize, row: &[f32; P]) {
+        m[k * self.stride + self.j..][..self.columns].copy_from_slice(&row[..self.columns]);
     }
 }
 
-/// C numbers of `g` from `at` on, filled up with zeros.
+/// So many numbers of `g` from `at` on, filled up with zeros.
 #[inline(always)]
-fn zero_padded<const C: usize, const P: usize>(g: &[f32], at: usize) -> [f32; P] {
+fn zero_padded<const P: usize>(g: &[f32], at: usize, columns: usize) -> [f32; P] {
+    /// From place 16 − n on, the bits of n numbers and of none.
+    const BITS: [u32; 32] = [
+        !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    if columns == P {
+        return *chunk::<P>(g, at);
+    }
     let mut row = [0f32; P];
     match g.get(at..at + P) {
         // Read whole, in one piece. Copied in pieces that overlap, it would be waited for until they have left for the cache.
         Some(whole) => {
+            let bits = &BITS[16 - columns..][..P];
             for c in 0..P {
-                row[c] = if c < C { whole[c] } else { 0.0 };
+                row[c] = f32::from_bits(whole[c].to_bits() & bits[c]);
             }
         }
-        None => row[..C].copy_from_slice(chunk::<C>(g, at)),
+        None => row[..columns].copy_from_slice(&g[at..][..columns]),
     }
     row
 }
@@ -223,19 +244,32 @@ impl Finish<'_> {
     }
 }
 
-/// The first C of P sums, finished, become the numbers of the product from `at` on.
+/// So many of P sums, finished, become the numbers of the product from `at` on. Where `ahead` nothing that is to stay stands behind
+/// them yet, and all are written, in one piece.
 #[inline(always)]
-fn write_sums<A: Arithmetic, const C: usize, const P: usize>(
+fn write_sums<A: Arithmetic, const P: usize>(
     out: &mut [f32],
     at: usize,
-    sums: &mut [f32; P],
+    (sums, columns): (&mut [f32; P], usize),
     finish: Finish<'_>,
+    ahead: bool,
 ) {
     match finish {
         Finish::Plain => {}
         Finish::Rectify => A::rectify(sums),
-        Finish::Where(h) if C == P => A::zero_unless_positive(chunk::<P>(h, at), sums),
-        Finish::Where(h) => A::zero_unless_positive(&zero_padded::<C, P>(h, at), sums),
+        Finish::Where(h) if columns == P => A::zero_unless_positive(chunk::<P>(h, at), sums),
+        Finish::Where(h) => A::zero_unless_positive(&zero_padded::<P>(h, at, columns), sums),
     }
-    chunk_mut::<C>(out, at).copy_from_slice(&sums[..C]);
+    match ahead && at + P <= out.len() {
+        true => *chunk_mut::<P>(out, at) = *sums,
+        // A copy, lest what is in registers be kept in memory for its sake.
+        false if ahead => write_last(&mut out[at..][..columns], &{ *sums }),
+        false => out[at..at + columns].copy_from_slice(&sums[..columns]),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn write_last(out: &mut [f32], sums: &[f32]) {
+    out.copy_from_slice(&sums[..out.len()]);
 }

@@ -117,7 +117,7 @@ impl<const C: usize> Part<C> {
                 }
                 row[j] = sum[0] + if self.from > 0 { out[(i + r) * C + j] } else { 0.0 };
             }
-            write_sums::<A, C, C>(out, (i + r) * C, &mut row, finish);
+            write_sums::<A, C>(out, (i + r) * C, (&mut row, C), finish, false);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::super::arithmetic::Arithmetic;
 use super::super::{Pick, Sparse};
-use super::{Finish, Forerunner, Reach, chunk, chunk_mut, prefetch, prefetch_early, write_sums, zero_padded};
+use super::{
+    Finish, Forerunner, Reach, chunk, chunk_mut, columns_of, prefetch, prefetch_early, write_sums, zero_padded,
+};
 use std::hint::select_unpredictable;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
@@ -40,16 +42,16 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
-    let (reach, count) = (Reach::<C, P>::new(m.len(), width, j), out.len() / width);
+    let (reach, count) = (Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j)), out.len() / width);
     let forerunner = Forerunner::start(a, pick, count);
     for i in 0..count {
         forerunner.pass(i);
         let (indices, values) = a.row(pick.at(i));
         let mut sums = match A::SUMS / P >= 2 && indices.len() <= 2 {
-            true => shortest_row_times::<A, C, P>((indices, values), m, reach),
-            false => sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {}),
+            true => shortest_row_times::<A, P>((indices, values), m, reach),
+            false => sparse_row_times::<A, P>((indices, values, indices), m, reach, |_| {}),
         };
-        write_sums::<A, C, P>(out, i * width + j, &mut sums, finish);
+        write_sums::<A, P>(out, i * width + j, (&mut sums, reach.columns), finish, C == 0 && width < P);
     }
 }
 
@@ -86,7 +88,7 @@ fn sparse_times_far<A: Arithmetic>(
     }
 }
 
-/// Columns `j .. j + C` of one row of the product. With each entry these columns of one that is `ahead` are asked for, if as many
+/// A chunk of columns, from `j` on, of one row of the product. With each entry these columns of one that is `ahead` are asked for, if as many
 /// are known: those of a whole row at once are more than a processor has under way, and it waits.
 #[inline(always)]
 fn far_row_chunk<A: Arithmetic, const C: usize, const P: usize>(
@@ -99,15 +101,15 @@ fn far_row_chunk<A: Arithmetic, const C: usize, const P: usize>(
     at: usize,
     j: usize,
 ) {
-    let reach = Reach::<C, P>::new(m.len(), width, j);
+    let reach = Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j));
     let mut sums = match ahead {
         Some(ahead) => {
             let ask = |k: i32| ask_for::<P>(m, k as u32 as usize * width + j);
-            sparse_row_times::<A, C, P>((indices, values, ahead), m, reach, ask)
+            sparse_row_times::<A, P>((indices, values, ahead), m, reach, ask)
         }
-        None => sparse_row_times::<A, C, P>((indices, values, indices), m, reach, |_| {}),
+        None => sparse_row_times::<A, P>((indices, values, indices), m, reach, |_| {}),
     };
-    write_sums::<A, C, P>(out, at + j, &mut sums, finish);
+    write_sums::<A, P>(out, at + j, (&mut sums, reach.columns), finish, C == 0);
 }
 
 /// Asks for P numbers of M: into the second-level cache, but for a single line, as many of which as are under way fit into the
@@ -161,28 +163,28 @@ fn eight(indices: &[i32], at: usize) -> &[i32; EIGHT] {
     indices[at..at + EIGHT].try_into().expect("a slice of as many")
 }
 
-/// `Σ_e values[e]·M[indices[e], j .. j + C]`, by several sums that take the entries in turn: an addition waits for the
+/// `Σ_e values[e]·M[indices[e], j .. j + P]`, by several sums that take the entries in turn: an addition waits for the
 /// one before it in its own sum only. A row is its indices, its values and as many indices of other entries, `ask` being told
 /// of one of them with each of its own.
 #[inline(always)]
-fn sparse_row_times<A: Arithmetic, const C: usize, const P: usize>(
+fn sparse_row_times<A: Arithmetic, const P: usize>(
     row: (&[i32], &[f32], &[i32]),
     m: &[f32],
-    reach: Reach<C, P>,
+    reach: Reach<P>,
     ask: impl Fn(i32),
 ) -> [f32; P] {
     match A::SUMS / P {
-        4.. => sparse_row_sum::<A, C, P, 4>(row, m, reach, ask),
-        2.. => sparse_row_sum::<A, C, P, 2>(row, m, reach, ask),
-        _ => sparse_row_sum::<A, C, P, 1>(row, m, reach, ask),
+        4.. => sparse_row_sum::<A, P, 4>(row, m, reach, ask),
+        2.. => sparse_row_sum::<A, P, 2>(row, m, reach, ask),
+        _ => sparse_row_sum::<A, P, 1>(row, m, reach, ask),
     }
 }
 
 #[inline(always)]
-fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>(
+fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize>(
     (indices, values, ahead): (&[i32], &[f32], &[i32]),
     m: &[f32],
-    reach: Reach<C, P>,
+    reach: Reach<P>,
     ask: impl Fn(i32),
 ) -> [f32; P] {
     let mut last = [0f32; P];
@@ -231,10 +233,10 @@ fn sparse_row_sum<A: Arithmetic, const C: usize, const P: usize, const U: usize>
 /// [`sparse_row_times`] of at most two entries, as most rows of a sampled block have them, with the bits it would have where entries
 /// are taken in turn by two sums or more.
 #[inline(always)]
-fn shortest_row_times<A: Arithmetic, const C: usize, const P: usize>(
+fn shortest_row_times<A: Arithmetic, const P: usize>(
     (indices, values): (&[i32], &[f32]),
     m: &[f32],
-    reach: Reach<C, P>,
+    reach: Reach<P>,
 ) -> [f32; P] {
     let mut last = [0f32; P];
     let mut sums = [[0f32; P]; 2];
@@ -278,6 +280,7 @@ fn sparse_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     // A stride known to the compiler makes the address of a row a shift.
     match (width, stride) {
         (w, s) if w == C && s == P => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, P, 0),
+        (w, s) if C == 0 && w < P && s == P => sparse_transposed_times_strided::<A, C, P>(a, pick, g, w, m, P, 0),
         (w, s) if w == C && s == C => sparse_transposed_times_strided::<A, C, P>(a, pick, g, C, m, C, 0),
         _ => sparse_transposed_times_strided::<A, C, P>(a, pick, g, width, m, stride, j),
     }
@@ -293,14 +296,14 @@ fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize
     stride: usize,
     j: usize,
 ) {
-    let (reach, count) = (Reach::<C, P>::new(m.len(), stride, j), g.len() / width);
+    let (reach, count) = (Reach::<P>::new(m.len(), stride, j, columns_of::<C, P>(width, j)), g.len() / width);
     let mut last = [0f32; P];
     let forerunner = Forerunner::start(a, pick, count);
     for i in 0..count {
         forerunner.pass(i);
         let (indices, values) = a.row(pick.at(i));
-        let row = zero_padded::<C, P>(g, i * width + j);
-        let turns = if C < P && stride >= P { add_in_pairs::<A, C, P>(indices, values, &row, reach, m) } else { 0 };
+        let row = zero_padded::<P>(g, i * width + j, reach.columns);
+        let turns = if C < P && stride >= P { add_in_pairs::<A, P>(indices, values, &row, reach, m) } else { 0 };
         for (&k, &v) in indices[turns..].iter().zip(&values[turns..]) {
             // The zeros leave what stands behind the columns as it is.
             let mut x = *reach.load(m, k, &mut last);
@@ -316,11 +319,11 @@ fn sparse_transposed_times_strided<A: Arithmetic, const C: usize, const P: usize
 /// a pair then and not once an entry: on a Zen 3 one and the same loop took 1.0 or 2.6 ns an entry, depending on where in
 /// the library it stood.
 #[inline(always)]
-fn add_in_pairs<A: Arithmetic, const C: usize, const P: usize>(
+fn add_in_pairs<A: Arithmetic, const P: usize>(
     indices: &[i32],
     values: &[f32],
     row: &[f32; P],
-    reach: Reach<C, P>,
+    reach: Reach<P>,
     m: &mut [f32],
 ) -> usize {
     let mut last = [[0f32; P]; 2];
