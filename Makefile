@@ -104,8 +104,9 @@ uninstall:
 demo: $(BUILT)/examples/c/mixture
 	$< $(EPOCHS)
 
-test: test-rust test-header test-dependencies test-c test-cpp test-isa test-examples test-install test-python test-wheel \
-      test-node test-java test-docs test-paper test-torture test-fuzz test-valgrind
+# test-fuzz follows test-rust, whose build it uses; that of the C library takes its place.
+test: test-rust test-fuzz test-header test-dependencies test-c test-cpp test-isa test-examples test-install test-python \
+      test-wheel test-node test-java test-docs test-paper test-torture test-valgrind
 	@echo "make test: all passed"
 
 # Optimised, because the statistical tests draw many gradients.
@@ -155,11 +156,7 @@ $(BUILT)/examples/cpp/%: examples/cpp/%.cpp $(HEADERS) | build
 	$(CXX) -std=c++17 -g $(WARNINGS) $(CPP_DIRS) $< -o $@ $(LINK)
 
 # $(call run,command in front,programs,arguments): runs all, then fails if one did. What they write lands in target/.
-run = @mkdir -p $(BUILT)/run && cd $(BUILT)/run && failed= TMPDIR=$(BUILT)/run && export TMPDIR; \
-	for program in $(2); do \
-	  echo "$(1) $${program\#$(BUILT)/} $(3)"; \
-	  $(1) "$$program" $(3) || { echo "FAILED with $$?: $$program" >&2; failed=1; }; \
-	done; test -z "$$failed"
+run = @PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/run.py $(BUILT)/run '$(1)' '$(3)' $(2)
 
 test-c: $(C_TESTS)
 	$(call run,,$(C_TESTS))
