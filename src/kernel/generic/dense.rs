@@ -9,6 +9,9 @@ use std::ops::Range;
 /// Rows this short come in by themselves: one follows the other closely enough.
 const FEW_COLUMNS: usize = 64;
 
+/// Rows this short are not worth working several at once.
+const SHALLOW: usize = 8;
+
 /// Asks for dense rows before they are needed, as [`super::Forerunner`] does for sparse ones.
 #[inline(always)]
 pub fn prefetch_dense(b: &[f32], depth: usize, columns: Range<usize>, pick: Pick<'_>, rows: Range<usize>) {
@@ -59,6 +62,9 @@ fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     j: usize,
 ) {
     assert!(depth * width <= m.len());
+    if depth <= SHALLOW {
+        return shallow_times_chunk::<A, C, P>(b, depth, pick, m, width, finish, out, j);
+    }
     // Enough rows at once to hide the latency of one addition, no more than the registers hold.
     let mut done = 0;
     if A::SUMS / P >= 8 {
@@ -71,6 +77,32 @@ fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     }
     done = dense_times_rows::<A, C, P, 2>(b, depth, pick, m, width, finish, out, j, done);
     dense_times_rows::<A, C, P, 1>(b, depth, pick, m, width, finish, out, j, done);
+}
+
+/// One row after the other: each is done before the registers for several at once would be made ready.
+#[inline(always)]
+fn shallow_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
+    b: &[f32],
+    depth: usize,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    j: usize,
+) {
+    let (columns, count) = (columns_of::<C, P>(width, j), out.len() / width);
+    let mut rows = [[0f32; P]; SHALLOW];
+    for k in 0..depth {
+        rows[k] = zero_padded::<P>(m, k * width + j, columns);
+    }
+    for i in 0..count {
+        let mut sums = [0f32; P];
+        for (&x, row) in b[pick.at(i) * depth..][..depth].iter().zip(&rows) {
+            A::madd_row(x, row, &mut sums);
+        }
+        write_sums::<A, P>(out, i * width + j, (&mut sums, columns), finish, C == 0 && width < P);
+    }
 }
 
 /// The rows from `from` on, R at once; gives where the rest begins.
