@@ -7,7 +7,7 @@ use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
 use plimsoll::kernel::{
-    AT_ONCE, Adam, Buffer, Finish, GROUP, MARKS_BEHIND, Parts, Pick, Rows, Sparse, Table, Threads, available, table,
+    AT_ONCE, Adam, Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Table, Threads, available, table,
 };
 
 /// Half a unit in the last place of 1.
@@ -634,7 +634,7 @@ fn marked_entries_are_found_in_every_table_wherever_rows_lie() {
         let indices: Vec<i32> = (0..indptr[60]).map(|_| random.below(columns) as i32).collect();
         // Marks for half of the columns only: the others are not marked.
         let known = columns.div_ceil(2);
-        let mut marks = vec![0u8; known + MARKS_BEHIND];
+        let mut marks = vec![0u8; known];
         (0..known).filter(|_| random.unit() < share).for_each(|k| marks[k] = 1);
         let marked = |k: i32| marks.get(k as usize) == Some(&1);
 

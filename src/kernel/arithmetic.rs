@@ -5,6 +5,7 @@
 //! sums, it vectorises whichever direction it sees first.
 #![allow(unsafe_code)]
 
+use super::generic::AT_ONCE;
 use super::lanes::{Few, Lanes};
 
 /// Multiply and add, on one number and on a few. Fused where the processor does it in one instruction, two roundings
@@ -60,13 +61,9 @@ pub trait Arithmetic: Sized {
         std::array::from_fn(|c| if c < count { 0.0 } else { x[c] })
     }
 
-    /// How many ids [`Arithmetic::marked`] looks up at once: 8 or 16.
-    const LOOKED_UP: usize = 8;
-
-    /// Which of N ids are marked by 1 instead of 0: bit i is that of the i-th. One beyond `marks` is not. N is
-    /// [`Arithmetic::LOOKED_UP`].
+    /// Which of a few ids are marked by 1 instead of 0: bit i is that of the i-th. One beyond `marks` is not.
     #[inline(always)]
-    fn marked<const N: usize>(ids: &[i32; N], marks: &[u8]) -> u32 {
+    fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
         let mut marked = 0;
         for &id in ids.iter().rev() {
             let Some(&mark) = marks.get(id as u32 as usize) else {
@@ -77,17 +74,17 @@ pub trait Arithmetic: Sized {
         marked
     }
 
-    /// Writes `from` + i for each bit i of `which` that is set, of N, one behind the other to the beginning of `to`, and anything
-    /// behind them. N is [`Arithmetic::LOOKED_UP`].
+    /// Writes `from` + i for each bit i of `which` that is set one behind the other to the beginning of `to`, and anything behind
+    /// them.
     #[inline(always)]
-    fn write_places<const N: usize>(which: u32, from: usize, to: &mut [usize; N]) {
+    fn write_places(which: u32, from: usize, to: &mut [usize; AT_ONCE]) {
         // The first two in any case: mostly there are no more, and which of none, one and two it is no branch foresees.
         let rest = which & which.wrapping_sub(1);
         to[0] = from + which.trailing_zeros() as usize;
         to[1] = from + rest.trailing_zeros() as usize;
         let (mut rest, mut found) = (rest & rest.wrapping_sub(1), 2);
         while rest != 0 {
-            to[found & (N - 1)] = from + rest.trailing_zeros() as usize;
+            to[found % AT_ONCE] = from + rest.trailing_zeros() as usize;
             found += 1;
             rest &= rest - 1;
         }
@@ -141,7 +138,7 @@ pub struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::generic::{AT_ONCE, MARKS_BEHIND};
+    use super::super::generic::AT_ONCE;
     use super::{Arithmetic, Avx2, Avx512, marked_one_by_one};
     use std::arch::x86_64::*;
 
@@ -254,8 +251,8 @@ mod x86 {
         // Whether all are there is seen at once. A gather of eight words takes longer than eight loads on some processors, and so
         // does taking a vector apart, which is what the compiler would do.
         #[inline(always)]
-        fn marked<const N: usize>(ids: &[i32; N], marks: &[u8]) -> u32 {
-            assert!(N == Self::LOOKED_UP && !marks.is_empty());
+        fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
+            assert!(!marks.is_empty());
             let last = u32::try_from(marks.len() - 1).unwrap_or(u32::MAX) as i32;
             // SAFETY: the processor has the instructions, and there are 8 ids.
             let there = unsafe {
@@ -280,7 +277,6 @@ mod x86 {
         type Lanes = __m512;
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;
-        const LOOKED_UP: usize = AT_ONCE;
 
         #[inline(always)]
         fn madd(a: f32, b: f32, c: f32) -> f32 {
@@ -339,32 +335,19 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn marked<const N: usize>(ids: &[i32; N], marks: &[u8]) -> u32 {
-            assert!(N == Self::LOOKED_UP);
-            let limit = u32::try_from(marks.len().saturating_sub(MARKS_BEHIND)).unwrap_or(u32::MAX) as i32;
-            // SAFETY: the processor has the instructions, there are 16 ids, and only lanes below `limit` read: four marks from
-            // theirs on, of which there are at least `MARKS_BEHIND` more.
-            unsafe {
-                let ids = _mm512_loadu_si512(ids.as_ptr().cast());
-                let there = _mm512_cmplt_epu32_mask(ids, _mm512_set1_epi32(limit));
-                let marks = _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), there, ids, marks.as_ptr().cast());
-                u32::from(_mm512_test_epi32_mask(marks, _mm512_set1_epi32(0xff)))
-            }
+        fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
+            Avx2::marked(ids, marks)
         }
 
         // In a register, and stored whole: a store of chosen lanes side by side is microcode on some processors.
         #[inline(always)]
-        fn write_places<const N: usize>(which: u32, from: usize, to: &mut [usize; N]) {
-            assert!(N == Self::LOOKED_UP);
-            // SAFETY: the processor has the instructions, and there is room for 16 numbers.
+        fn write_places(which: u32, from: usize, to: &mut [usize; AT_ONCE]) {
+            // SAFETY: the processor has the instructions, and there is room for 8 numbers.
             unsafe {
-                let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-                let lanes = _mm512_maskz_compress_epi32(which as u16, lanes);
-                let halves = [_mm512_castsi512_si256(lanes), _mm512_extracti64x4_epi64::<1>(lanes)];
-                for (half, lanes) in halves.into_iter().enumerate() {
-                    let places = _mm512_add_epi64(_mm512_set1_epi64(from as i64), _mm512_cvtepu32_epi64(lanes));
-                    _mm512_storeu_si512(to.as_mut_ptr().add(8 * half).cast(), places);
-                }
+                let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+                let lanes = _mm512_maskz_compress_epi64(which as u8, lanes);
+                let places = _mm512_add_epi64(_mm512_set1_epi64(from as i64), lanes);
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), places);
             }
         }
     }

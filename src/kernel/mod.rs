@@ -20,7 +20,7 @@ mod threads;
 
 pub use array::{Array, Number, bytes_of};
 pub use buffer::Buffer;
-pub use generic::{AT_ONCE, Adam, Finish, GROUP, MARKS_BEHIND, prefetch};
+pub use generic::{AT_ONCE, Adam, Finish, GROUP, prefetch};
 pub use isa::{Table, available, table};
 pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;

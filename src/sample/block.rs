@@ -1,7 +1,7 @@
 //! One block of Â: some rows, the columns they touch, the columns relabelled 0, 1, ….
 
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::kernel::{AT_ONCE, MARKS_BEHIND, Sparse, keep_filled, mark, prefetch, table};
+use crate::kernel::{AT_ONCE, Sparse, keep_filled, mark, prefetch, table};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -64,10 +64,9 @@ pub struct Marks {
 impl Marks {
     /// Makes room for the nodes of a graph.
     pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
-        let wanted = num_nodes + MARKS_BEHIND;
-        if self.bytes.len() < wanted {
-            self.bytes.try_reserve_exact(wanted - self.bytes.len())?;
-            self.bytes.resize(wanted, 0);
+        if self.bytes.len() < num_nodes {
+            self.bytes.try_reserve_exact(num_nodes - self.bytes.len())?;
+            self.bytes.resize(num_nodes, 0);
         }
         Ok(())
     }

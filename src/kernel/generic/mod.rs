@@ -44,7 +44,7 @@ mod sparse;
 mod update;
 
 pub use dense::{GROUP, dense_times, dense_transposed_times};
-pub use search::{AT_ONCE, MARKS_BEHIND, marked_entries};
+pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, add, descend, largest, rectified_gradient};

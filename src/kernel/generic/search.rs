@@ -2,17 +2,14 @@
 
 use super::super::arithmetic::Arithmetic;
 
-/// How many entries are looked at, and may be written down, at once, at the most.
-pub const AT_ONCE: usize = 16;
-
-/// How many marks there are behind those of all columns: they are read with the last ones.
-pub const MARKS_BEHIND: usize = 3;
+/// How many entries are looked at, and may be written down, at once.
+pub const AT_ONCE: usize = 8;
 
 /// Writes down where in `indices` the entries of some rows are whose column is marked, one row behind the other, and says how many
 /// they are. Row i is the entries from `starts[i]` on, as many as `offsets` grows by; `ends[i]` becomes the number found in
-/// rows `0 ..= i`. Column k is marked if `marks[k]` is 1 instead of 0; one beyond `marks` is not. The last [`MARKS_BEHIND`] are 0.
+/// rows `0 ..= i`. Column k is marked if `marks[k]` is 1 instead of 0; one beyond `marks` is not.
 ///
-/// `found` holds [`AT_ONCE`] more than all entries of the rows. Cost: the rows' columns are read, in steps of 8 or 16; bound by looking
+/// `found` holds [`AT_ONCE`] more than all entries of the rows. Cost: the rows' columns are read, in steps of 8; bound by looking
 /// up their marks. A row no longer than a step is one, whether anything is marked or not: nothing of it is a branch that would
 /// have to be foreseen. Values are not read: most rows have nothing that is marked.
 #[inline(always)]
@@ -24,44 +21,29 @@ pub fn marked_entries<A: Arithmetic>(
     found: &mut [usize],
     ends: &mut [i64],
 ) -> usize {
-    match A::LOOKED_UP {
-        AT_ONCE => marked_entries_by::<A, AT_ONCE>(indices, starts, offsets, marks, found, ends),
-        _ => marked_entries_by::<A, 8>(indices, starts, offsets, marks, found, ends),
-    }
-}
-
-#[inline(always)]
-fn marked_entries_by<A: Arithmetic, const N: usize>(
-    indices: &[i32],
-    starts: &[usize],
-    offsets: &[u64],
-    marks: &[u8],
-    found: &mut [usize],
-    ends: &mut [i64],
-) -> usize {
     assert!(offsets.len() == starts.len() + 1 && ends.len() == starts.len());
-    // Entries from which on N are there, and places that leave room for N, end here.
-    let (reach, room) = ((indices.len() + 1).saturating_sub(N), (found.len() + 1).saturating_sub(N));
+    // Entries from which on as many are there, and places that leave room for as many, end here.
+    let (reach, room) = ((indices.len() + 1).saturating_sub(AT_ONCE), (found.len() + 1).saturating_sub(AT_ONCE));
     let (mut count, mut before) = (0, offsets[0]);
     for ((end, &start), &offset) in ends.iter_mut().zip(starts).zip(&offsets[1..]) {
         let (mut from, mut left) = (start, (offset - before) as usize);
         while left > 0 {
             let last;
             let ids = match from < reach {
-                // SAFETY: N entries from here on lie in `indices`.
-                true => unsafe { &*indices.as_ptr().add(from).cast::<[i32; N]>() },
+                // SAFETY: as many entries from here on lie in `indices`.
+                true => unsafe { &*indices.as_ptr().add(from).cast::<[i32; AT_ONCE]>() },
                 false => {
-                    last = last_entries::<N>(indices, from, left.min(N));
+                    last = last_entries(indices, from, left.min(AT_ONCE));
                     &last
                 }
             };
-            let marked = A::marked(ids, marks) & first_bits(left.min(N));
+            let marked = A::marked(ids, marks) & first_bits(left.min(AT_ONCE));
             assert!(count < room);
-            // SAFETY: N places from here on lie in `found`.
-            A::write_places(marked, from, unsafe { &mut *found.as_mut_ptr().add(count).cast::<[usize; N]>() });
+            // SAFETY: as many places from here on lie in `found`.
+            A::write_places(marked, from, unsafe { &mut *found.as_mut_ptr().add(count).cast::<[usize; AT_ONCE]>() });
             count += marked.count_ones() as usize;
-            from += N;
-            left = left.saturating_sub(N);
+            from += AT_ONCE;
+            left = left.saturating_sub(AT_ONCE);
         }
         *end = count as i64;
         before = offset;
@@ -77,8 +59,8 @@ fn first_bits(count: usize) -> u32 {
 /// The last entries of the matrix, filled up with others that do not count.
 #[cold]
 #[inline(never)]
-fn last_entries<const N: usize>(indices: &[i32], from: usize, now: usize) -> [i32; N] {
-    let mut ids = [0; N];
+fn last_entries(indices: &[i32], from: usize, now: usize) -> [i32; AT_ONCE] {
+    let mut ids = [0; AT_ONCE];
     ids[..now].copy_from_slice(&indices[from..from + now]);
     ids
 }
