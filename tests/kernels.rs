@@ -3,12 +3,14 @@
 
 mod common;
 
+use chacha20::ChaCha8Rng;
 use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
 use plimsoll::kernel::{
-    AT_ONCE, Adam, Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Table, Threads, available, table,
+    AT_ONCE, Adam, Buffer, CHACHA_WORDS, Finish, GROUP, Parts, Pick, Rows, Sparse, Table, Threads, available, table,
 };
+use rand_core::{Rng, SeedableRng};
 
 /// Half a unit in the last place of 1.
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
@@ -652,6 +654,23 @@ fn marked_entries_are_found_in_every_table_wherever_rows_lie() {
             let (mut found, mut ends) = (vec![usize::MAX; room], vec![-1; rows.len()]);
             let count = table.marked_entries(&indices, (&starts, &offsets), &marks, &mut found, &mut ends);
             assert_eq!((&found[..count], &ends), (&wanted[..], &wanted_ends), "{}, {columns} columns", table.name);
+        }
+    }
+}
+
+#[test]
+fn every_table_has_the_words_of_chacha_however_far_into_the_stream() {
+    let key: [u32; 8] = std::array::from_fn(|i| 0x9e37_79b9u32.wrapping_mul(i as u32 + 1));
+    let seed: [u8; 32] = std::array::from_fn(|i| key[i / 4].to_le_bytes()[i % 4]);
+    // The lower half of the counter overflows between the blocks of one call, and of one vector.
+    for counter in [0, 1, 1 << 20, (1 << 32) - 8, (1 << 32) - 1, u64::MAX - 31] {
+        let mut oracle = ChaCha8Rng::from_seed(seed);
+        oracle.set_word_pos(16 * u128::from(counter));
+        let wanted: [u32; CHACHA_WORDS] = std::array::from_fn(|_| oracle.next_u32());
+        for table in available() {
+            let mut words = [0; CHACHA_WORDS];
+            table.chacha8(&key, counter, &mut words);
+            assert_eq!(words, wanted, "{}, from block {counter} on", table.name);
         }
     }
 }

@@ -7,12 +7,16 @@
 
 use super::generic::AT_ONCE;
 use super::lanes::{Few, Lanes};
+use super::words::Words;
 
 /// Multiply and add, on one number and on a few. Fused where the processor does it in one instruction, two roundings
 /// elsewhere.
 pub trait Arithmetic: Sized {
     /// Numbers beside each other, at most 16: a vector.
     type Lanes: Lanes;
+
+    /// Whole numbers beside each other: a vector.
+    type Words: Words;
 
     /// How many sums the registers hold, with some left for the factors.
     const SUMS: usize;
@@ -103,6 +107,7 @@ pub struct Portable;
 
 impl Arithmetic for Portable {
     type Lanes = Few<Self, 4>;
+    type Words = [u32; 4];
     const SUMS: usize = 32;
     const COLUMNS: usize = 16;
 
@@ -119,6 +124,7 @@ pub struct Neon;
 #[cfg(target_arch = "aarch64")]
 impl Arithmetic for Neon {
     type Lanes = Few<Self, 4>;
+    type Words = [u32; 4];
     const SUMS: usize = 64;
     const COLUMNS: usize = 16;
 
@@ -155,6 +161,7 @@ mod x86 {
 
     impl Arithmetic for Avx2 {
         type Lanes = __m256;
+        type Words = __m256i;
         const SUMS: usize = 96;
         const COLUMNS: usize = 16;
 
@@ -275,6 +282,7 @@ mod x86 {
 
     impl Arithmetic for Avx512 {
         type Lanes = __m512;
+        type Words = __m512i;
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::arithmetic::Portable;
-use super::generic::{self, Adam, Finish};
+use super::generic::{self, Adam, CHACHA_WORDS, Finish};
 use super::{Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
@@ -19,6 +19,7 @@ macro_rules! kernels {
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
             marked_entries(indices: &[i32], starts: &[usize], offsets: &[u64], marks: &[u8], found: &mut [usize], ends: &mut [i64]) -> usize;
+            chacha8(key: &[u32; 8], counter: u64, out: &mut [u32; CHACHA_WORDS]);
             largest(values: &[f32]) -> f32;
             rectified_gradient(d: &mut [f32], h: &[f32]);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
@@ -156,6 +157,11 @@ impl Table {
         ends: &mut [i64],
     ) -> usize {
         (self.marked_entries)(indices, starts, offsets, marks, found, ends)
+    }
+
+    /// The words of blocks `counter` to `counter + 15` of ChaCha's stream under this key; see [`generic::chacha8`].
+    pub fn chacha8(&self, key: &[u32; 8], counter: u64, out: &mut [u32; CHACHA_WORDS]) {
+        (self.chacha8)(key, counter, out);
     }
 
     /// The largest magnitude; NaN if there is one.

@@ -36,6 +36,7 @@ macro_rules! by_chunks {
     }};
 }
 
+mod chacha;
 mod dense;
 mod narrow;
 mod search;
@@ -43,6 +44,7 @@ mod softmax;
 mod sparse;
 mod update;
 
+pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
 pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
