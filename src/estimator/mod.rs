@@ -330,7 +330,7 @@ impl Estimator {
             (Way::Alone, _) => threads.alone(|| self.loss(model, problem, items))?,
             _ => self.loss(model, problem, items)?,
         };
-        self.trial.count(start, threads.helped());
+        self.trial.count(start, threads.helped(), next.is_none());
         Ok((loss, self.workspace.gradient()))
     }
 
