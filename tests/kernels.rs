@@ -15,9 +15,9 @@ use rand_core::{Rng, SeedableRng};
 /// Half a unit in the last place of 1.
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
 
-/// 1 to 70 covers every remainder of the chunks of 64, 32 and 16; the others repeat whole chunks.
+/// 1 to 70 covers every remainder of the chunks of 64, 32 and 16; the others have whole chunks of 256, 128 and 64.
 fn widths() -> impl Iterator<Item = usize> {
-    (1..=70).chain([128, 200])
+    (1..=70).chain([128, 200, 455])
 }
 
 /// A left factor in both forms.
@@ -251,7 +251,7 @@ fn a_row_has_the_same_bits_alone_and_in_company() {
 #[test]
 fn rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
     let mut random = Random::new(9);
-    for (width, least) in [(3, 1 << 22), (16, 1 << 22), (70, 1 << 18), (128, 1 << 18), (200, 1 << 18)] {
+    for (width, least) in [(3, 1 << 22), (16, 1 << 22), (70, 1 << 18), (200, 1 << 18), (455, 1 << 18)] {
         let (rows, depth) = (40, 60 + least / width);
         let factor = Factor::new(rows, 60, &mut random, real);
         let m = random.floats(depth * width);

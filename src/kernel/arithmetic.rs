@@ -24,6 +24,10 @@ pub trait Arithmetic: Sized {
     /// How many columns of a dense product are worked at once, a multiple of 16: the fewer, the more rows.
     const COLUMNS: usize;
 
+    /// How many columns of a sparse product are worked at once: 64, or more where one row's sums fit the registers. An entry's row of the
+    /// right factor is then read in one piece.
+    const SPARSE_COLUMNS: usize = 64;
+
     /// `a·b + c`.
     fn madd(a: f32, b: f32, c: f32) -> f32;
 
@@ -285,6 +289,7 @@ mod x86 {
         type Words = __m512i;
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;
+        const SPARSE_COLUMNS: usize = 256;
 
         #[inline(always)]
         fn madd(a: f32, b: f32, c: f32) -> f32 {

@@ -11,13 +11,15 @@
 use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
-/// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 64, 32, 16, but not more than `$most`, and
+/// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 256, 128, 64, 32, 16, but not more than `$most`, and
 /// the rest at once. P is C filled up to a vector: 1, 2, 4, 8 or a multiple of 16. C is 0 for 9 to 15 columns, the number of which
 /// [`columns_of`] tells at run time: seven more versions of every loop would double the time it takes to compile them.
 macro_rules! by_chunks {
     ($width:expr, $most:expr, $body:ident :: <$a:ty>, $($arg:expr),*) => {{
         let width = $width;
         let mut j = 0;
+        while $most >= 256 && width - j >= 256 { $body::<$a, 256, 256>($($arg,)* j); j += 256; }
+        while $most >= 128 && width - j >= 128 { $body::<$a, 128, 128>($($arg,)* j); j += 128; }
         while $most >= 64 && width - j >= 64 { $body::<$a, 64, 64>($($arg,)* j); j += 64; }
         while $most >= 32 && width - j >= 32 { $body::<$a, 32, 32>($($arg,)* j); j += 32; }
         while width - j >= 16 { $body::<$a, 16, 16>($($arg,)* j); j += 16; }

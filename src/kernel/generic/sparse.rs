@@ -21,7 +21,7 @@ pub fn sparse_times<A: Arithmetic>(
 ) {
     match is_far(m.len(), width) {
         true => sparse_times_far::<A>(a, pick, m, width, finish, out),
-        false => by_chunks!(width, 64, sparse_times_chunk::<A>, a, pick, m, width, finish, out),
+        false => by_chunks!(width, A::SPARSE_COLUMNS, sparse_times_chunk::<A>, a, pick, m, width, finish, out),
     }
 }
 
@@ -65,10 +65,10 @@ fn sparse_times_far<A: Arithmetic>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    /// Bytes of M on their way, at the most: they are to stay in the second-level cache.
-    const UNDER_WAY: usize = 1 << 17;
+    /// Bytes of M on their way: no more than stay in the first-level cache, and as many as it takes not to wait for them.
+    const UNDER_WAY: usize = 1 << 14;
     let count = out.len() / width;
-    let entries_ahead = (UNDER_WAY / (4 * width)).clamp(4, 64);
+    let entries_ahead = (UNDER_WAY / (4 * width)).clamp(4, 128);
     let mut scout = Scout { a, pick, count, row: 0, left: &[] };
     scout.ask(m, width, entries_ahead);
     for i in 0..count {
@@ -84,7 +84,18 @@ fn sparse_times_far<A: Arithmetic>(
                 None
             }
         };
-        by_chunks!(width, 64, far_row_chunk::<A>, (indices, values), ahead, m, width, finish, out, i * width);
+        by_chunks!(
+            width,
+            A::SPARSE_COLUMNS,
+            far_row_chunk::<A>,
+            (indices, values),
+            ahead,
+            m,
+            width,
+            finish,
+            out,
+            i * width
+        );
     }
 }
 
