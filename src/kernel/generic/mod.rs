@@ -201,7 +201,7 @@ impl<'a> Forerunner<'a> {
     /// For so many rows; asks for the first ones.
     #[inline(always)]
     fn start(a: Sparse<'a>, pick: Pick<'a>, count: usize) -> Self {
-        const MOST_LINES: usize = 4;
+        const MOST_LINES: usize = 8;
         let forerunner = Forerunner { a, pick, count, lines: (1 + a.mean_entries() / 16).min(MOST_LINES) };
         (0..AHEAD).for_each(|i| forerunner.ask(i));
         forerunner
