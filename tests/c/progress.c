@@ -106,7 +106,7 @@ static void a_long_epoch_is_told_of_every_second(void) {
   float *before, *after;
   plim_graph_free(s.graph);
   plim_model_free(s.model);
-  CHECK_OK(plim_graph_from_mixture(check_scale(4000, 400), 1, &s.graph));
+  CHECK_OK(plim_graph_from_mixture(check_scale(8000, 400), 1, &s.graph));
   CHECK_OK(plim_model_gcn(widths, 4, 1, &s.model));
   count = plim_graph_num_nodes(s.graph);
   all = (int32_t *)check_alloc(count, sizeof *all);
