@@ -148,8 +148,7 @@ pub struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::generic::AT_ONCE;
-    use super::{Arithmetic, Avx2, Avx512, marked_one_by_one};
+    use super::{AT_ONCE, Arithmetic, Avx2, Avx512, marked_one_by_one};
     use std::arch::x86_64::*;
 
     /// Runs `$body` for every `$c` at which a vector of so many lanes begins in an array of P numbers.
