@@ -190,10 +190,10 @@ mod tests {
             ([3e-5, 2e-5, 1e-5], Way::Alone),
             ([1.85e-5, 3e-5, 2e-5], Way::Alone),
         ] {
-            // Single steps, or half of all turns.
-            let some = ways(Trial::LASTS, seconds, 0, |step| if step % 97 == 5 { 20.0 } else { 1.0 });
+            // Many steps are disturbed, or more than half of all turns.
+            let many = ways(Trial::LASTS, seconds, 0, |step| if step % 7 < 2 { 20.0 } else { 1.0 });
             let half = ways(Trial::LASTS, seconds, 0, |step| if step / 30 % 2 == 0 { 20.0 } else { 1.0 });
-            for ways in [some, half] {
+            for ways in [many, half] {
                 let (tried, kept) = ways.split_at(TRIED);
                 for (steps, way) in tried.chunks(10).zip(Trial::WAYS.iter().cycle()) {
                     assert!(steps.iter().all(|w| w == way));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_the_machine_does_not_end_the_trial() {
-        let disturbed = |step: usize| if step % 100 == 5 { 1000.0 } else { 1.0 };
+        let disturbed = |step: usize| if step % 10 == 5 { 1000.0 } else { 1.0 };
         let ways = ways(Trial::LASTS, [3e-5, 2e-5, 1e-5], 0, disturbed);
         assert!(ways[TRIED..].iter().all(|w| *w == Way::Alone));
     }
