@@ -69,6 +69,12 @@ pub trait Arithmetic: Sized {
         std::array::from_fn(|c| if c < count { 0.0 } else { x[c] })
     }
 
+    /// Whether all ids are below `bound`.
+    #[inline(always)]
+    fn all_below(ids: &[i32; AT_ONCE], bound: u32) -> bool {
+        ids.iter().all(|&id| (id as u32) < bound)
+    }
+
     /// Which of a few ids are marked by 1 instead of 0: bit i is that of the i-th. One beyond `marks` is not.
     #[inline(always)]
     fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
@@ -258,19 +264,22 @@ mod x86 {
             kept
         }
 
+        #[inline(always)]
+        fn all_below(ids: &[i32; AT_ONCE], bound: u32) -> bool {
+            let Some(last) = bound.checked_sub(1) else { return false };
+            // SAFETY: the processor has the instructions, and there are 8 ids.
+            unsafe {
+                let ids = _mm256_loadu_si256(ids.as_ptr().cast());
+                let within = _mm256_cmpeq_epi32(_mm256_min_epu32(ids, _mm256_set1_epi32(last as i32)), ids);
+                _mm256_movemask_ps(_mm256_castsi256_ps(within)) == 0xff
+            }
+        }
+
         // Whether all are there is seen at once. A gather of eight words takes longer than eight loads on some processors, and so
         // does taking a vector apart, which is what the compiler would do.
         #[inline(always)]
         fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
-            assert!(!marks.is_empty());
-            let last = u32::try_from(marks.len() - 1).unwrap_or(u32::MAX) as i32;
-            // SAFETY: the processor has the instructions, and there are 8 ids.
-            let there = unsafe {
-                let ids = _mm256_loadu_si256(ids.as_ptr().cast());
-                let within = _mm256_cmpeq_epi32(_mm256_min_epu32(ids, _mm256_set1_epi32(last)), ids);
-                _mm256_movemask_ps(_mm256_castsi256_ps(within))
-            };
-            if there != 0xff {
+            if !Self::all_below(ids, u32::try_from(marks.len()).unwrap_or(u32::MAX)) {
                 return marked_one_by_one(ids, marks);
             }
             // SAFETY: there are 8 ids, and none is beyond the last mark.
@@ -344,6 +353,11 @@ mod x86 {
         #[inline(always)]
         fn without_first(x: &[f32; 8], count: usize) -> [f32; 8] {
             Avx2::without_first(x, count)
+        }
+
+        #[inline(always)]
+        fn all_below(ids: &[i32; AT_ONCE], bound: u32) -> bool {
+            Avx2::all_below(ids, bound)
         }
 
         #[inline(always)]

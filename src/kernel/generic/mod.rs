@@ -75,7 +75,6 @@ fn columns_of<const C: usize, const P: usize>(width: usize, j: usize) -> usize {
 /// The last row or two of a matrix cannot: there is nothing behind them.
 #[derive(Clone, Copy)]
 struct Reach<const P: usize> {
-    height: usize,
     /// How far apart the rows begin.
     stride: usize,
     j: usize,
@@ -91,7 +90,7 @@ impl<const P: usize> Reach<P> {
         assert!(j + columns <= stride);
         let height = len / stride;
         let whole = if columns == P { height } else { (len + stride).saturating_sub(j + P) / stride };
-        Reach { height, stride, j, columns, whole: whole.min(height) }
+        Reach { stride, j, columns, whole: whole.min(height) }
     }
 
     /// The columns that are meant of row `k`, filled up to P with whatever stands behind them; in `last` where nothing does.
@@ -102,8 +101,35 @@ impl<const P: usize> Reach<P> {
             // SAFETY: of the rows below `whole` all P columns are in `m`.
             return unsafe { &*m.as_ptr().add(k * self.stride + self.j).cast::<[f32; P]>() };
         }
-        self.load_last(m, k, last);
+        assert!(!self.always_whole());
+        load_last(m, k * self.stride + self.j, &mut last[..self.columns]);
         last
+    }
+
+    /// Whether there is room for P columns in every row: what the compiler often knows.
+    #[inline(always)]
+    fn always_whole(&self) -> bool {
+        self.columns == P || self.j + P <= self.stride
+    }
+
+    /// How many rows, from the first on, can be read as whole vectors.
+    #[inline(always)]
+    fn whole_rows(&self) -> u32 {
+        u32::try_from(self.whole).unwrap_or(u32::MAX)
+    }
+
+    /// Row `k`, as [`Reach::load`] gives it.
+    ///
+    /// # Safety
+    /// It is one of the whole rows.
+    #[inline(always)]
+    unsafe fn whole_row<'a>(&self, m: &'a [f32], k: &i32) -> &'a [f32; P] {
+        // SAFETY: of the whole rows all P columns are in `m`. Read again, one by one: the compiler would take the vector apart
+        // in which they have been compared.
+        unsafe {
+            let k = std::ptr::from_ref(k).read_volatile() as u32 as usize;
+            &*m.as_ptr().add(k * self.stride + self.j).cast::<[f32; P]>()
+        }
     }
 
     /// Writes the columns that are meant of row `k`, and behind them what [`Reach::load`] has found there.
@@ -114,22 +140,23 @@ impl<const P: usize> Reach<P> {
             // SAFETY: of the rows below `whole` all P columns are in `m`.
             return unsafe { m.as_mut_ptr().add(k * self.stride + self.j).cast::<[f32; P]>().write(*row) };
         }
+        assert!(!self.always_whole());
         // A copy, lest what is in registers be kept in memory for its sake.
-        self.store_last(m, k, &{ *row });
+        store_last(m, k * self.stride + self.j, &{ *row }[..self.columns]);
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn load_last(&self, m: &[f32], k: usize, last: &mut [f32; P]) {
-        assert!(k < self.height, "row {k} of a matrix of {}", self.height);
-        last[..self.columns].copy_from_slice(&m[k * self.stride + self.j..][..self.columns]);
-    }
+// These are told numbers and not of a `Reach`, which would have to stand in memory for their sake.
+#[cold]
+#[inline(never)]
+fn load_last(m: &[f32], at: usize, last: &mut [f32]) {
+    last.copy_from_slice(&m[at..][..last.len()]);
+}
 
-    #[cold]
-    #[inline(never)]
-    fn store_last(&self, m: &mut [f32], k: usize, row: &[f32; P]) {
-        m[k * self.stride + self.j..][..self.columns].copy_from_slice(&row[..self.columns]);
-    }
+#[cold]
+#[inline(never)]
+fn store_last(m: &mut [f32], at: usize, row: &[f32]) {
+    m[at..][..row.len()].copy_from_slice(row);
 }
 
 /// So many numbers of `g` from `at` on, filled up with zeros.

@@ -42,6 +42,23 @@ fn sparse_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     out: &mut [f32],
     j: usize,
 ) {
+    // A width known to the compiler makes the address of a row a shift.
+    match width == C && C.is_power_of_two() {
+        true => sparse_times_columns::<A, C, P>(a, pick, m, C, finish, out, 0),
+        false => sparse_times_columns::<A, C, P>(a, pick, m, width, finish, out, j),
+    }
+}
+
+#[inline(always)]
+fn sparse_times_columns<A: Arithmetic, const C: usize, const P: usize>(
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    j: usize,
+) {
     let (reach, count) = (Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j)), out.len() / width);
     let forerunner = Forerunner::start(a, pick, count);
     for i in 0..count {
@@ -206,12 +223,8 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize>(
         let end = indices.len() - EIGHT;
         for from in (0..indices.len()).step_by(EIGHT) {
             let start = from.min(end);
-            let (k, next) = (eight(indices, start), eight(ahead, start));
-            let v = A::without_first(chunk::<EIGHT>(values, start), from - start);
-            for e in 0..EIGHT {
-                ask(next[e]);
-                A::madd_row(v[e], reach.load(m, k[e], &mut last), &mut sums[e % U]);
-            }
+            let v = &A::without_first(chunk::<EIGHT>(values, start), from - start);
+            add_eight::<A, P, U>((eight(indices, start), v, eight(ahead, start)), m, reach, &mut sums, &ask);
         }
     } else {
         let (turns, rest) = indices.as_chunks::<U>();
@@ -239,6 +252,47 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize>(
         }
     }
     sums[0]
+}
+
+/// Adds eight entries to the sums, that take them in turn.
+#[inline(always)]
+fn add_eight<A: Arithmetic, const P: usize, const U: usize>(
+    (k, v, ahead): (&[i32; EIGHT], &[f32; EIGHT], &[i32; EIGHT]),
+    m: &[f32],
+    reach: Reach<P>,
+    sums: &mut [[f32; P]; U],
+    ask: &impl Fn(i32),
+) {
+    if A::all_below(k, reach.whole_rows()) {
+        for e in 0..EIGHT {
+            ask(ahead[e]);
+            // SAFETY: all of them are below.
+            let row = unsafe { reach.whole_row(m, &k[e]) };
+            A::madd_row(v[e], row, &mut sums[e % U]);
+        }
+        return;
+    }
+    // Where all rows are whole there is no other one.
+    assert!(!reach.always_whole());
+    let rows = last_rows::<P>(m, k, (reach.stride, reach.j, reach.columns));
+    for e in 0..EIGHT {
+        A::madd_row(v[e], &rows[e], &mut sums[e % U]);
+    }
+}
+
+/// Eight rows, some of which cannot be read as whole vectors.
+#[cold]
+#[inline(never)]
+fn last_rows<const P: usize>(
+    m: &[f32],
+    k: &[i32; EIGHT],
+    (stride, j, columns): (usize, usize, usize),
+) -> [[f32; P]; EIGHT] {
+    let mut rows = [[0f32; P]; EIGHT];
+    for (row, &k) in rows.iter_mut().zip(k) {
+        row[..columns].copy_from_slice(&m[k as u32 as usize * stride + j..][..columns]);
+    }
+    rows
 }
 
 /// [`sparse_row_times`] of at most two entries, as most rows of a sampled block have them, with the bits it would have where entries
