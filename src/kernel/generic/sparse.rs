@@ -6,6 +6,7 @@ use super::{
     Finish, Forerunner, Reach, chunk, chunk_mut, columns_of, prefetch, prefetch_early, write_sums, zero_padded,
 };
 use std::hint::select_unpredictable;
+use std::ops::Range;
 
 /// `out[i, :] ← Σ_e values[e]·M[indices[e], :]` over row `pick[i]` of `a`, in an order that the row alone decides.
 ///
@@ -66,7 +67,7 @@ fn sparse_times_columns<A: Arithmetic, const C: usize, const P: usize>(
         let (indices, values) = a.row(pick.at(i));
         let mut sums = match A::SUMS / P >= 2 && indices.len() <= 2 {
             true => shortest_row_times::<A, P>((indices, values), m, reach),
-            false => sparse_row_times::<A, P>((indices, values, indices), m, reach, |_| {}),
+            false => sparse_row_times::<A, P, false>((indices, values, indices), m, reach, |_| {}),
         };
         write_sums::<A, P>(out, i * width + j, (&mut sums, reach.columns), finish, C == 0 && width < P);
     }
@@ -82,62 +83,73 @@ fn sparse_times_far<A: Arithmetic>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    /// Bytes of M on their way: no more than stay in the first-level cache, and as many as it takes not to wait for them.
-    const UNDER_WAY: usize = 1 << 14;
     let count = out.len() / width;
-    let entries_ahead = (UNDER_WAY / (4 * width)).clamp(4, 128);
-    let mut scout = Scout { a, pick, count, row: 0, left: &[] };
-    scout.ask(m, width, entries_ahead);
-    for i in 0..count {
-        let (indices, values) = a.row(pick.at(i));
-        let ahead = match pick {
-            Pick::From(first) => {
-                // Nothing is ahead of the last entries, which are asked for again.
-                let start = a.indptr[first + i] as usize + entries_ahead;
-                Some(a.indices.get(start..start + indices.len()).unwrap_or(indices))
-            }
-            Pick::List(_) => {
-                scout.ask(m, width, indices.len());
-                None
-            }
-        };
-        by_chunks!(
-            width,
-            A::SPARSE_COLUMNS,
-            far_row_chunk::<A>,
-            (indices, values),
-            ahead,
-            m,
-            width,
-            finish,
-            out,
-            i * width
-        );
+    let mut scout = Scout::new(a, pick, count, width);
+    scout.ask(m, width, scout.entries_ahead);
+    let one_chunk = width < 16 || width <= A::SPARSE_COLUMNS && width.is_power_of_two();
+    let at_once = if one_chunk { count.max(1) } else { 1 };
+    for start in (0..count).step_by(at_once) {
+        let rows = start..start + at_once;
+        by_chunks!(width, A::SPARSE_COLUMNS, far_rows::<A>, &mut scout, m, width, finish, out, rows.clone());
     }
 }
 
-/// A chunk of columns, from `j` on, of one row of the product. With each entry these columns of one that is `ahead` are asked for, if as many
-/// are known: those of a whole row at once are more than a processor has under way, and it waits.
+/// A chunk of columns, from `j` on, of some rows of the product.
 #[inline(always)]
-fn far_row_chunk<A: Arithmetic, const C: usize, const P: usize>(
-    (indices, values): (&[i32], &[f32]),
-    ahead: Option<&[i32]>,
+fn far_rows<A: Arithmetic, const C: usize, const P: usize>(
+    scout: &mut Scout<'_>,
     m: &[f32],
     width: usize,
     finish: Finish<'_>,
     out: &mut [f32],
-    at: usize,
+    rows: Range<usize>,
+    j: usize,
+) {
+    // A width known to the compiler makes the address of a row a shift.
+    match width == C && C.is_power_of_two() {
+        true => far_rows_strided::<A, C, P>(scout, m, C, finish, out, rows, 0),
+        false => far_rows_strided::<A, C, P>(scout, m, width, finish, out, rows, j),
+    }
+}
+
+/// With each entry these columns of one that is ahead are asked for, where that is known: those of a whole row at once are more than a
+/// processor has under way, and it waits.
+#[inline(always)]
+fn far_rows_strided<A: Arithmetic, const C: usize, const P: usize>(
+    scout: &mut Scout<'_>,
+    m: &[f32],
+    width: usize,
+    finish: Finish<'_>,
+    out: &mut [f32],
+    rows: Range<usize>,
     j: usize,
 ) {
     let reach = Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j));
-    let mut sums = match ahead {
-        Some(ahead) => {
-            let ask = |k: i32| ask_for::<P>(m, k as u32 as usize * width + j);
-            sparse_row_times::<A, P>((indices, values, ahead), m, reach, ask)
-        }
-        None => sparse_row_times::<A, P>((indices, values, indices), m, reach, |_| {}),
+    let (a, entries_ahead) = (scout.a, scout.entries_ahead);
+    let mut write = |i: usize, mut sums: [f32; P]| {
+        write_sums::<A, P>(out, i * width + j, (&mut sums, reach.columns), finish, C == 0);
     };
-    write_sums::<A, P>(out, at + j, (&mut sums, reach.columns), finish, C == 0);
+    match scout.pick {
+        Pick::From(first) => {
+            let ask = |k: i32| ask_for::<P>(m, k as u32 as usize * width + j);
+            for i in rows {
+                let (indices, values) = a.row(first + i);
+                // Nothing is ahead of the last entries, which are asked for again.
+                let start = a.indptr[first + i] as usize + entries_ahead;
+                let ahead = a.indices.get(start..start + indices.len()).unwrap_or(indices);
+                write(i, sparse_row_times::<A, P, true>((indices, values, ahead), m, reach, ask));
+            }
+        }
+        Pick::List(list) => {
+            for i in rows {
+                let (indices, values) = a.row(list[i] as usize);
+                if j == 0 {
+                    scout.ask(m, width, indices.len());
+                }
+                write(i, sparse_row_times::<A, P, false>((indices, values, indices), m, reach, |_| {}));
+            }
+        }
+    }
 }
 
 /// Asks for P numbers of M: into the second-level cache, but for a single line, as many of which as are under way fit into the
@@ -155,12 +167,20 @@ struct Scout<'a> {
     a: Sparse<'a>,
     pick: Pick<'a>,
     count: usize,
+    entries_ahead: usize,
     /// The next row to go to, and what is left of the one before.
     row: usize,
     left: &'a [i32],
 }
 
-impl Scout<'_> {
+impl<'a> Scout<'a> {
+    #[inline(always)]
+    fn new(a: Sparse<'a>, pick: Pick<'a>, count: usize, width: usize) -> Self {
+        /// Bytes of M on their way: no more than stay in the first-level cache, and as many as it takes not to wait for them.
+        const UNDER_WAY: usize = 1 << 14;
+        Scout { a, pick, count, entries_ahead: (UNDER_WAY / (4 * width)).clamp(4, 128), row: 0, left: &[] }
+    }
+
     #[inline(always)]
     fn ask(&mut self, m: &[f32], width: usize, mut entries: usize) {
         while entries > 0 {
@@ -195,21 +215,21 @@ fn eight(indices: &[i32], at: usize) -> &[i32; EIGHT] {
 /// one before it in its own sum only. A row is its indices, its values and as many indices of other entries, `ask` being told
 /// of one of them with each of its own.
 #[inline(always)]
-fn sparse_row_times<A: Arithmetic, const P: usize>(
+fn sparse_row_times<A: Arithmetic, const P: usize, const FAR: bool>(
     row: (&[i32], &[f32], &[i32]),
     m: &[f32],
     reach: Reach<P>,
     ask: impl Fn(i32),
 ) -> [f32; P] {
     match A::SUMS / P {
-        4.. => sparse_row_sum::<A, P, 4>(row, m, reach, ask),
-        2.. => sparse_row_sum::<A, P, 2>(row, m, reach, ask),
-        _ => sparse_row_sum::<A, P, 1>(row, m, reach, ask),
+        4.. => sparse_row_sum::<A, P, 4, FAR>(row, m, reach, ask),
+        2.. => sparse_row_sum::<A, P, 2, FAR>(row, m, reach, ask),
+        _ => sparse_row_sum::<A, P, 1, FAR>(row, m, reach, ask),
     }
 }
 
 #[inline(always)]
-fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize>(
+fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize, const FAR: bool>(
     (indices, values, ahead): (&[i32], &[f32], &[i32]),
     m: &[f32],
     reach: Reach<P>,
@@ -217,14 +237,24 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize>(
 ) -> [f32; P] {
     let mut last = [0f32; P];
     let mut sums = [[0f32; P]; U];
-    if U == 4 && indices.len() >= EIGHT {
-        // Eight at a time, and at last the last eight, times 0 as far as they have been added: one loop, and one branch that is not
-        // foreseen, however many are left.
-        let end = indices.len() - EIGHT;
+    let end = indices.len().wrapping_sub(EIGHT);
+    if U == 4 && indices.len() >= EIGHT && FAR {
+        // Eight at a time, and at last the last eight, times 0 as far as they have been added.
+        let (eights, rest) = indices.as_chunks::<EIGHT>();
+        let both = eights.iter().zip(values.as_chunks::<EIGHT>().0).zip(ahead.as_chunks::<EIGHT>().0);
+        for ((k, v), next) in both {
+            add_eight::<A, P, U>((k, v, next), m, reach, &mut sums, &ask);
+        }
+        if !rest.is_empty() {
+            let v = A::without_first(chunk::<EIGHT>(values, end), EIGHT - rest.len());
+            add_eight::<A, P, U>((eight(indices, end), &v, eight(ahead, end)), m, reach, &mut sums, &ask);
+        }
+    } else if U == 4 && indices.len() >= EIGHT {
+        // The same in one loop, with one branch that is not foreseen, however many are left.
         for from in (0..indices.len()).step_by(EIGHT) {
             let start = from.min(end);
-            let v = &A::without_first(chunk::<EIGHT>(values, start), from - start);
-            add_eight::<A, P, U>((eight(indices, start), v, eight(ahead, start)), m, reach, &mut sums, &ask);
+            let v = A::without_first(chunk::<EIGHT>(values, start), from - start);
+            add_eight::<A, P, U>((eight(indices, start), &v, eight(ahead, start)), m, reach, &mut sums, &ask);
         }
     } else {
         let (turns, rest) = indices.as_chunks::<U>();
