@@ -124,9 +124,12 @@ fn far_rows_strided<A: Arithmetic, const C: usize, const P: usize>(
     rows: Range<usize>,
     j: usize,
 ) {
+    /// How far ahead the entries and the product itself are asked for.
+    const STREAM_AHEAD: usize = 512;
+    const ROWS_AHEAD: usize = 16;
     let reach = Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j));
     let (a, entries_ahead) = (scout.a, scout.entries_ahead);
-    let mut write = |i: usize, mut sums: [f32; P]| {
+    let write = |out: &mut [f32], i: usize, mut sums: [f32; P]| {
         write_sums::<A, P>(out, i * width + j, (&mut sums, reach.columns), finish, C == 0);
     };
     match scout.pick {
@@ -137,7 +140,11 @@ fn far_rows_strided<A: Arithmetic, const C: usize, const P: usize>(
                 // Nothing is ahead of the last entries, which are asked for again.
                 let start = a.indptr[first + i] as usize + entries_ahead;
                 let ahead = a.indices.get(start..start + indices.len()).unwrap_or(indices);
-                write(i, sparse_row_times::<A, P, true>((indices, values, ahead), m, reach, ask));
+                // A stream is lost where a page ends, and what is lost here holds up all the rows that are asked for.
+                prefetch(a.indices, start + STREAM_AHEAD);
+                prefetch(a.values, start + STREAM_AHEAD);
+                prefetch(out, (i + ROWS_AHEAD) * width + j);
+                write(out, i, sparse_row_times::<A, P, true>((indices, values, ahead), m, reach, ask));
             }
         }
         Pick::List(list) => {
@@ -146,7 +153,7 @@ fn far_rows_strided<A: Arithmetic, const C: usize, const P: usize>(
                 if j == 0 {
                     scout.ask(m, width, indices.len());
                 }
-                write(i, sparse_row_times::<A, P, false>((indices, values, indices), m, reach, |_| {}));
+                write(out, i, sparse_row_times::<A, P, false>((indices, values, indices), m, reach, |_| {}));
             }
         }
     }
@@ -205,6 +212,9 @@ impl<'a> Scout<'a> {
 
 /// Entries of a long row that are worked at once.
 const EIGHT: usize = 8;
+/// The order in which they are added: the second half first, so that a sum has them in the order in which far rows are ended, from
+/// the last entry back.
+const IN_TURN: [usize; EIGHT] = [4, 5, 6, 7, 0, 1, 2, 3];
 
 #[inline(always)]
 fn eight(indices: &[i32], at: usize) -> &[i32; EIGHT] {
@@ -238,19 +248,33 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize, const FAR: bool
     let mut last = [0f32; P];
     let mut sums = [[0f32; P]; U];
     let end = indices.len().wrapping_sub(EIGHT);
-    if U == 4 && indices.len() >= EIGHT && FAR {
-        // Eight at a time, and at last the last eight, times 0 as far as they have been added.
+    if U == 4 && FAR {
+        // The rest one by one, with the bits that the branches below give: the last eight once more would ask again for rows that
+        // are on their way, and take the room of others.
         let (eights, rest) = indices.as_chunks::<EIGHT>();
         let both = eights.iter().zip(values.as_chunks::<EIGHT>().0).zip(ahead.as_chunks::<EIGHT>().0);
         for ((k, v), next) in both {
             add_eight::<A, P, U>((k, v, next), m, reach, &mut sums, &ask);
         }
-        if !rest.is_empty() {
-            let v = A::without_first(chunk::<EIGHT>(values, end), EIGHT - rest.len());
-            add_eight::<A, P, U>((eight(indices, end), &v, eight(ahead, end)), m, reach, &mut sums, &ask);
+        let rests = rest.iter().zip(values.as_chunks::<EIGHT>().1).zip(ahead.as_chunks::<EIGHT>().1);
+        if eights.is_empty() {
+            // In turn from the first sum on; the sums change places instead.
+            for ((&k, &v), &next) in rests {
+                ask(next);
+                A::madd_row(v, reach.load(m, k, &mut last), &mut sums[0]);
+                sums = std::array::from_fn(|u| sums[(u + 1) % U]);
+            }
+        } else {
+            // From the last one back, each to the sum that it is added to as one of the last eight.
+            for ((&k, &v), &next) in rests.rev() {
+                ask(next);
+                A::madd_row(v, reach.load(m, k, &mut last), &mut sums[U - 1]);
+                sums = std::array::from_fn(|u| sums[(u + U - 1) % U]);
+            }
         }
     } else if U == 4 && indices.len() >= EIGHT {
-        // The same in one loop, with one branch that is not foreseen, however many are left.
+        // Eight at a time, and at last the last eight, times 0 as far as they have been added, in one loop: there is one branch
+        // that is not foreseen, however many are left.
         for from in (0..indices.len()).step_by(EIGHT) {
             let start = from.min(end);
             let v = A::without_first(chunk::<EIGHT>(values, start), from - start);
@@ -276,10 +300,15 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize, const FAR: bool
             }
         }
     }
-    for u in 1..U {
-        for c in 0..P {
-            sums[0][c] += sums[u][c];
+    // The same bits whichever of the four is the first.
+    let mut half = U / 2;
+    while half > 0 {
+        for u in 0..half {
+            for c in 0..P {
+                sums[u][c] += sums[u + half][c];
+            }
         }
+        half /= 2;
     }
     sums[0]
 }
@@ -294,7 +323,7 @@ fn add_eight<A: Arithmetic, const P: usize, const U: usize>(
     ask: &impl Fn(i32),
 ) {
     if A::all_below(k, reach.whole_rows()) {
-        for e in 0..EIGHT {
+        for e in IN_TURN {
             ask(ahead[e]);
             // SAFETY: all of them are below.
             let row = unsafe { reach.whole_row(m, &k[e]) };
@@ -305,7 +334,7 @@ fn add_eight<A: Arithmetic, const P: usize, const U: usize>(
     // Where all rows are whole there is no other one.
     assert!(!reach.always_whole());
     let rows = last_rows::<P>(m, k, (reach.stride, reach.j, reach.columns));
-    for e in 0..EIGHT {
+    for e in IN_TURN {
         A::madd_row(v[e], &rows[e], &mut sums[e % U]);
     }
 }
