@@ -6,11 +6,11 @@ import subprocess
 from . import environment, report
 
 
-def measure(options):
-    """The answers of machine.c on one thread and on two."""
+def measure(options, threads=(1, 2)):
+    """The answers of machine.c on so many threads each."""
     program = environment.compile_c("machine", "-O3", "-march=native", "-ffp-contract=fast")
     megabytes = 100 if options.quick else 512
-    return {t: environment.answer([program, f"threads={t}", f"megabytes={megabytes}"], t) for t in (1, 2)}
+    return {t: environment.answer([program, f"threads={t}", f"megabytes={megabytes}"], t) for t in threads}
 
 
 def run(options):
