@@ -247,21 +247,42 @@ fn a_row_has_the_same_bits_alone_and_in_company() {
     }
 }
 
-/// A factor that does not fit the cache is read row by row, and a row has the same bits as from one that does.
+/// A factor that does not fit the cache is read row by row, and a row has the same bits as from one that does, however long it is.
 #[test]
 fn rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
     let mut random = Random::new(9);
-    for (width, least) in [(3, 1 << 22), (16, 1 << 22), (70, 1 << 18), (200, 1 << 18), (455, 1 << 18)] {
-        let (rows, depth) = (40, 60 + least / width);
-        let factor = Factor::new(rows, 60, &mut random, real);
-        let m = random.floats(depth * width);
-        let (small, pick) = (&m[..60 * width], Pick::From(0));
+    let rows = 40;
+    let random_rows = Factor::new(rows, 60, &mut random, real);
+    let mut stairs = Factor { indptr: vec![0], indices: vec![], values: vec![], dense: vec![], depth: 60 };
+    for i in 0..rows {
+        stairs.indices.extend(0..i as i32);
+        stairs.values.extend(random.floats(i));
+        stairs.indptr.push(stairs.indices.len() as i64);
+    }
+    let list: Vec<i32> = (0..rows as i32).collect();
+    for (width, least) in [(3, 1 << 22), (16, 1 << 22), (32, 1 << 22), (70, 1 << 18), (200, 1 << 18), (455, 1 << 18)] {
+        let m = random.floats((60 + least / width) * width);
+        let small = &m[..60 * width];
         assert!(m.len() > least && small.len() < 1 << 18);
         for table in available() {
-            let (mut near, mut far) = (vec![f32::NAN; rows * width], vec![f32::NAN; rows * width]);
-            table.times(factor.both()[0], pick, small, width, Finish::Plain, &mut near);
-            table.times(factor.both()[0], pick, &m, width, Finish::Plain, &mut far);
-            assert!(bits(&near) == bits(&far), "{}", table.name);
+            for factor in [&random_rows, &stairs] {
+                let product = |m: &[f32], pick: Pick<'_>| {
+                    let Factor { indptr, indices, values, .. } = factor;
+                    let mut out = vec![f32::NAN; rows * width];
+                    table.times(
+                        Rows::Sparse(Sparse { indptr, indices, values }),
+                        pick,
+                        m,
+                        width,
+                        Finish::Plain,
+                        &mut out,
+                    );
+                    bits(&out)
+                };
+                let near = product(small, Pick::From(0));
+                assert!(near == product(&m, Pick::From(0)), "{}, {width} columns", table.name);
+                assert!(near == product(&m, Pick::List(&list)), "{}, {width} columns of listed rows", table.name);
+            }
         }
     }
 }

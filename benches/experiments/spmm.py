@@ -73,16 +73,15 @@ def run(options):
     checksums = {}
     for k in range(rounds):
         for threads in (1, 2):
+            before = machine.measure(options, [threads])[threads]
             for engine in engines:
-                if engine == engines[0]:
-                    before = machine.measure(options, [threads])[threads]
                 if engine == "plimsoll":
                     command = [kernel, folder, threads, repetitions, *WIDTHS]
                 else:
                     command = [*peer, engine, folder, "--threads", threads, "--repetitions", repetitions, "--widths",
                                *WIDTHS]
                 result = environment.answer(command, threads)
-                if engine == engines[0]:
+                if engine == engines[0] and result:
                     after = machine.measure(options, [threads])[threads]
                     peaks[threads].append({name: (before[name] + after[name]) / 2 for name in before})
                 for width, found in (result or {"widths": {}})["widths"].items():

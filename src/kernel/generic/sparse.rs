@@ -247,10 +247,9 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize, const FAR: bool
 ) -> [f32; P] {
     let mut last = [0f32; P];
     let mut sums = [[0f32; P]; U];
-    let end = indices.len().wrapping_sub(EIGHT);
     if U == 4 && FAR {
-        // The rest one by one, with the bits that the branches below give: the last eight once more would ask again for rows that
-        // are on their way, and take the room of others.
+        // The rest one by one, with the bits that the branches below give as long as M is finite: the last eight once more would ask
+        // again for rows that are on their way, and take the room of others.
         let (eights, rest) = indices.as_chunks::<EIGHT>();
         let both = eights.iter().zip(values.as_chunks::<EIGHT>().0).zip(ahead.as_chunks::<EIGHT>().0);
         for ((k, v), next) in both {
@@ -275,6 +274,7 @@ fn sparse_row_sum<A: Arithmetic, const P: usize, const U: usize, const FAR: bool
     } else if U == 4 && indices.len() >= EIGHT {
         // Eight at a time, and at last the last eight, times 0 as far as they have been added, in one loop: there is one branch
         // that is not foreseen, however many are left.
+        let end = indices.len() - EIGHT;
         for from in (0..indices.len()).step_by(EIGHT) {
             let start = from.min(end);
             let v = A::without_first(chunk::<EIGHT>(values, start), from - start);
