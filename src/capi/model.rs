@@ -5,7 +5,7 @@ use super::guard::{getter, guard};
 use super::handle::Object;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::Split;
 use crate::model::{Model, macro_f1};
 use std::ffi::c_char;
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn plim_model_gcn(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `num_widths` readable widths.
         let widths = unsafe { ptr::slice("widths", widths, num_widths) }?;
-        out.give(Model::gcn(widths, seed)?)
+        out.give(Model::gcn(widths, seed).for_the("parameters")?)
     })
 }
 
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut pli
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Model::load(path)?)
+        out.give(Model::load(path).for_the(format_args!("model in {}", path.display()))?)
     })
 }
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn plim_model_clone(model: *const plim_model, out: *mut *m
         // SAFETY: the caller promises `out` is NULL or valid for one write.
         let out = unsafe { ptr::out("out", out) }?;
         let model = ptr::handle("model", model)?;
-        let clone = model.read()?.try_clone()?;
+        let clone = model.read()?.try_clone().for_the("parameters")?;
         out.give(clone)
     })
 }
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn plim_model_predict(
         let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()[model.num_layers()])?;
         // SAFETY: the caller promises `probabilities` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("probabilities", probabilities, capacity, needed) }?;
-        model.predict(&graph, nodes, |rows| buffer.put(rows))
+        model.predict(&graph, nodes, |rows| buffer.put(rows)).for_the("prediction")
     })
 }
 
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn plim_model_embed(
         let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()[layer + 1])?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, needed) }?;
-        model.embed(&graph, nodes, layer, |rows| buffer.put(rows))
+        model.embed(&graph, nodes, layer, |rows| buffer.put(rows)).for_the("embedding")
     })
 }
 
@@ -356,7 +356,7 @@ pub unsafe extern "C" fn plim_model_evaluate(
         let loss = unsafe { ptr::optional_out("loss", loss) }?;
         // SAFETY: the caller promises `accuracy` is NULL or valid for one write.
         let accuracy = unsafe { ptr::optional_out("accuracy", accuracy) }?;
-        let values = model.read()?.evaluate(&*graph.read()?, split)?;
+        let values = model.read()?.evaluate(&*graph.read()?, split).for_the("evaluation")?;
         loss.into_iter().for_each(|out| out.set(values.0));
         accuracy.into_iter().for_each(|out| out.set(values.1));
         Ok(())
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn plim_model_confusion(
         let classes = model.widths()[model.num_layers()];
         // SAFETY: the caller promises `matrix` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("matrix", matrix, capacity, classes.saturating_mul(classes)) }?;
-        buffer.put(&model.confusion(&*graph.read()?, split)?);
+        buffer.put(&model.confusion(&*graph.read()?, split).for_the("evaluation")?);
         Ok(())
     })
 }

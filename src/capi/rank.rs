@@ -10,7 +10,7 @@ use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use super::tail::{measure, plim_probe_options, plim_tail};
 use super::train::{plim_history, plim_train_options, train_on};
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::{Split, check_indptr};
 use crate::rank::{Data, Gain, Measure};
 use crate::theory::plan::Goal;
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn plim_rank_data_new(
             cells.ok_or_else(|| Error::InvalidArgument(format!("num_features = {num_features} is too large")))?;
         // SAFETY: the caller promises `num_documents` × `num_features` readable values.
         let row_major = unsafe { ptr::slice("row_major", row_major, cells) }?;
-        out.give(Data::dense(num_features, row_major, relevance, offsets)?)
+        out.give(Data::dense(num_features, row_major, relevance, offsets).for_the("documents")?)
     })
 }
 
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn plim_rank_data_new_sparse(
         let indices = unsafe { ptr::slice("indices", indices, entries) }?;
         // SAFETY: as above.
         let values = unsafe { ptr::slice("values", values, entries) }?;
-        out.give(Data::sparse(num_features, (indptr, indices, values), relevance, offsets)?)
+        out.give(Data::sparse(num_features, (indptr, indices, values), relevance, offsets).for_the("documents")?)
     })
 }
 
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn plim_rank_data_load(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Data::load(path, num_features)?)
+        out.give(Data::load(path, num_features).for_the(format_args!("documents in {}", path.display()))?)
     })
 }
 
@@ -245,11 +245,11 @@ pub extern "C" fn plim_rank_data_standardize(
     guard(|| {
         let data = ptr::handle("data", data)?;
         if reference.is_null() {
-            return data.write()?.standardize(None);
+            return data.write()?.standardize(None).for_the("documents");
         }
         let reference = ptr::handle("reference", reference)?;
         let (mut data, reference) = (data.write()?, reference.read()?);
-        data.standardize(Some(&reference))
+        data.standardize(Some(&reference)).for_the("documents")
     })
 }
 
@@ -455,7 +455,7 @@ pub unsafe extern "C" fn plim_rank_score(
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.num_documents()) }?;
-        data.scores(&model, |scores| buffer.put(scores))
+        data.scores(&model, |scores| buffer.put(scores)).for_the("scores")
     })
 }
 
@@ -529,7 +529,8 @@ pub unsafe extern "C" fn plim_rank_measure(
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.split(split).len()) }?;
-        let measures: Vec<f64> = data.measure(&model, split)?.iter().map(|query| query.of(measure)).collect();
+        let measures: Vec<f64> =
+            data.measure(&model, split).for_the("evaluation")?.iter().map(|query| query.of(measure)).collect();
         buffer.put(&measures);
         Ok(())
     })

@@ -9,7 +9,7 @@ use super::model::plim_model;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied};
 use crate::estimator::Problem;
 use crate::log::{Level, Log};
 use crate::optim::Interrupt;
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn plim_probe_options_set_batch(
         // SAFETY: the caller promises `count` readable ids behind `nodes`.
         let batch = match unsafe { ptr::list_or_all("nodes", nodes, count) }? {
             Some([]) => return Err(Error::InvalidArgument("nodes is empty".to_string())),
-            Some(nodes) => Some(Arc::new(try_copied(nodes)?)),
+            Some(nodes) => Some(Arc::new(try_copied(nodes).for_the("batch")?)),
             None => None,
         };
         ptr::handle("options", options)?.write()?.options.batch = batch;

@@ -10,7 +10,7 @@ use super::optimizer::plim_optimizer;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_with_capacity};
 use crate::estimator::{Evaluation, Problem};
 use crate::log::Level;
 use crate::model::Model;
@@ -442,7 +442,7 @@ pub(super) unsafe fn train_on<C: Opaque<Object: Problem>>(
     let out = unsafe { ptr::optional_out("out", out) }?;
     let (mut model, problem) = (model.write()?, problem.read()?);
     let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
-    let mut working = model.working_copy()?;
+    let mut working = model.working_copy().for_the("parameters")?;
     let TrainOptions { options, callback, logger } = options;
     let mut watcher = Watcher { model: &mut model, callback, logger };
     let (history, outcome) = train(&mut working, &*problem, &mut estimator, &mut optimizer, &options, &mut watcher);
@@ -539,7 +539,7 @@ pub unsafe extern "C" fn plim_history_copy(
         let column = Column::try_from(column)?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, history.len()) }?;
-        let mut numbers = try_with_capacity(history.len())?;
+        let mut numbers = try_with_capacity(history.len()).for_the("copy of a column")?;
         numbers.extend(history.column(column));
         buffer.put(&numbers);
         Ok(())

@@ -2,7 +2,7 @@
 //! to give A back.
 
 use super::csr::{self, Csr};
-use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
+use crate::error::{Error, Result, try_copied, try_filled, try_reserve_exact, try_with_capacity};
 use crate::kernel::{Array, Sparse};
 
 /// How A becomes Â.
@@ -281,11 +281,12 @@ impl Adjacency {
         let values = self.operator.values.own()?;
         let (old, new) = (indices.len(), indices.len() + missing);
         // The values come last: what grows may be copied, and then there are two of it for a moment.
-        indices.try_reserve_exact(missing)?;
+        try_reserve_exact(indices, missing)?;
         if let Some(weights) = &mut weights {
-            weights.try_reserve_exact(missing)?;
+            try_reserve_exact(weights, missing)?;
         }
-        values.try_reserve_exact(new.saturating_sub(values.len()))?;
+        let more = new.saturating_sub(values.len());
+        try_reserve_exact(values, more)?;
         if let Some(weights) = &mut weights {
             weights.resize(new, 0.0);
         }

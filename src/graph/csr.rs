@@ -3,7 +3,7 @@
 //! The arrays are plain ones rather than a matrix type of a crate, because they are reserved fallibly, changed in place
 //! (a diagonal comes and goes with the normalisation), and may lie in a mapped file or with the caller.
 
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, Result, try_copied, try_filled, try_reserve};
 use crate::kernel::{Array, Sparse};
 
 /// Rows sorted by column, no column twice, everything in range.
@@ -127,7 +127,7 @@ pub fn canonicalize(
             }
             Some(values) => {
                 pairs.clear();
-                pairs.try_reserve(end - read)?;
+                try_reserve(&mut pairs, end - read, "sorting of the rows")?;
                 pairs.extend(indices[read..end].iter().copied().zip(values[read..end].iter().copied()));
                 pairs.sort_by_key(|p| p.0); // stable: sums run in the order given, on both sides of an edge
                 for run in pairs.chunk_by(|a, b| a.0 == b.0) {

@@ -1,7 +1,7 @@
 //! The paper's Mixture: three overlapping Gaussians in the plane, more links inside a component than across.
 
 use super::{Graph, Split};
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_reserve, try_with_capacity};
 use crate::random::{Purpose, Stream};
 
 const CLASSES: usize = 3;
@@ -24,10 +24,10 @@ impl Graph {
         let mut graph = Graph::from_edges(num_nodes, &sources, &targets, None)?;
         drop((sources, targets));
 
-        let mut points = try_with_capacity(2 * num_nodes)?;
-        let mut labels = try_with_capacity(num_nodes)?;
+        let mut points = try_with_capacity(2 * num_nodes).for_the("features")?;
+        let mut labels = try_with_capacity(num_nodes).for_the("labels")?;
         let mut splits = [Vec::new(), Vec::new(), Vec::new()];
-        splits.iter_mut().try_for_each(|s| s.try_reserve(num_nodes))?;
+        splits.iter_mut().try_for_each(|s| try_reserve(s, num_nodes, "split"))?;
         let mut random = Stream::new(seed, Purpose::Mixture, 0, 0);
         let (train, val) = (nodes_per_class * 2 / 5, nodes_per_class / 5);
         for class in 0..CLASSES {
@@ -68,8 +68,8 @@ fn edges(nodes_per_class: usize, seed: u64) -> Result<(Vec<i32>, Vec<i32>)> {
             if row == m {
                 break;
             }
-            sources.try_reserve(1)?;
-            targets.try_reserve(1)?;
+            try_reserve(&mut sources, 1, "edges")?;
+            try_reserve(&mut targets, 1, "edges")?;
             sources.push((a as u64 * m + row) as i32);
             targets.push((b as u64 * m + column) as i32);
             column = column.saturating_add(1).saturating_add(random.geometric(either));

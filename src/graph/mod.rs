@@ -17,7 +17,7 @@ pub use adjacency::{Normalization, Origin};
 pub use csr::check_indptr;
 pub use features::{Aggregator, Matrix, Outlook};
 
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
 use crate::fork;
 use crate::kernel::{Array, Sparse, Threads};
@@ -96,16 +96,20 @@ const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 impl Graph {
     /// From undirected edges; `weights` default to ones.
     pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
-        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights)?))
+        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights).for_the("edges")?))
     }
 
     /// From a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
     pub fn from_csr(num_nodes: usize, indptr: &[i64], indices: &[i32], values: Option<&[f32]>) -> Result<Self> {
-        Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values)?))
+        Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values).for_the("edges")?))
     }
 
     /// Reads a file of any format that says what it is, or opens a store.
     pub fn load(path: &Path) -> Result<Self> {
+        Self::load_any(path).for_the(format_args!("graph in {}", path.display()))
+    }
+
+    fn load_any(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Self::load_store(path);
         }
@@ -123,7 +127,8 @@ impl Graph {
     /// Takes a matrix as it is, A and Â alike: every entry is checked, and rows must be sorted. `indptr` must have passed
     /// [`check_indptr`].
     pub fn view_csr(indptr: Array<i64>, indices: Array<i32>, values: Option<Array<f32>>) -> Result<Self> {
-        let adjacency = Adjacency::stored(Origin::Csr, indptr, indices, values, ["indices", "values"])?;
+        let adjacency =
+            Adjacency::stored(Origin::Csr, indptr, indices, values, ["indices", "values"]).for_the("edges")?;
         Ok(Self::new(adjacency))
     }
 
@@ -244,7 +249,7 @@ impl Graph {
 
     /// Divides each row of the features by its sum; a row that sums to 0 stays.
     pub fn normalize_features(&mut self) -> Result<()> {
-        self.change_features(Matrix::normalize_rows)
+        self.change_features(Matrix::normalize_rows).for_the("features")
     }
 
     /// Changes the features in place; on an error they must be as they were.
@@ -261,7 +266,7 @@ impl Graph {
         if let Some(at) = labels.iter().position(|&l| l < -1) {
             return Err(Error::entry("labels", at, labels[at], "is neither a class id nor -1"));
         }
-        self.labels = Some(try_copied(labels)?);
+        self.labels = Some(try_copied(labels).for_the("labels")?);
         self.num_classes = labels.iter().max().map_or(0, |&l| (i64::from(l) + 1) as usize);
         Ok(())
     }
@@ -269,13 +274,13 @@ impl Graph {
     /// Replaces a split; no node may stand in it twice.
     pub fn set_split(&mut self, split: Split, nodes: &[i32]) -> Result<()> {
         self.check_nodes(nodes, "nodes")?;
-        let mut seen = try_filled(self.num_nodes(), false)?;
+        let mut seen = try_filled(self.num_nodes(), false).for_the("split")?;
         for (i, &v) in nodes.iter().enumerate() {
             if std::mem::replace(&mut seen[v as usize], true) {
                 return Err(Error::entry("nodes", i, v, "stands in the list twice"));
             }
         }
-        self.splits[split as usize] = try_copied(nodes)?;
+        self.splits[split as usize] = try_copied(nodes).for_the("split")?;
         self.version = next_version();
         Ok(())
     }
@@ -302,7 +307,7 @@ impl Graph {
 
     /// Makes Â anew in another way.
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
-        self.adjacency.set_normalization(normalization)?;
+        self.adjacency.set_normalization(normalization).for_the("edges")?;
         self.identity = is_identity(self.adjacency.operator());
         self.forget_aggregated();
         self.column_norms = OnceLock::new();
@@ -368,7 +373,7 @@ impl Graph {
             return Ok(Arc::clone(norms));
         }
         let operator = self.operator();
-        let mut squares = try_filled(self.num_nodes(), 0f64)?;
+        let mut squares = try_filled(self.num_nodes(), 0f64).for_the("norms of the columns of Â")?;
         for (&u, &a) in operator.indices.iter().zip(operator.values) {
             squares[u as usize] += f64::from(a) * f64::from(a);
         }

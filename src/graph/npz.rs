@@ -126,11 +126,11 @@ impl Archive {
             match self.reals("self_loop_weights", 1)?.map(|a| a.data) {
                 Some(more) => {
                     expect_len("self_loop_weights", more.len(), loops.len())?;
-                    weights.try_reserve(more.len())?;
+                    crate::error::try_reserve(weights, more.len(), "weights")?;
                     weights.extend(more);
                 }
                 None => {
-                    weights.try_reserve(loops.len())?;
+                    crate::error::try_reserve(weights, loops.len(), "weights")?;
                     weights.resize(m + loops.len(), 1.0);
                 }
             }

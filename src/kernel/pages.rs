@@ -2,13 +2,11 @@
 //! processor has to look up; of large pages it knows them all.
 #![allow(unsafe_code)]
 
-use crate::error::{Result, check_memory};
+use crate::error::{Result, try_with_capacity};
 
 /// As many zeros, in large pages where the system has them and there are enough.
 pub fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    check_memory()?;
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len)?;
+    let mut zeros = try_with_capacity(len)?;
     expect_large_pages(&zeros);
     zeros.resize(len, 0.0);
     Ok(zeros)

@@ -2,7 +2,7 @@
 
 use super::generic::{GROUP, stride_of};
 use super::{Buffer, table};
-use crate::error::Result;
+use crate::error::{ForThe, Result};
 use std::ops::Range;
 
 /// A sum over sparse rows is cut into at most this many parts …
@@ -100,7 +100,7 @@ impl Parts {
             m.fill(0.0);
             return add(self.range(0), m);
         }
-        scratch.try_resize(self.number() * m.len())?;
+        scratch.try_resize(self.number() * m.len()).for_the("partial sums")?;
         for (i, partial) in scratch.chunks_exact_mut(m.len()).enumerate() {
             partial.fill(0.0);
             add(self.range(i), partial)?;

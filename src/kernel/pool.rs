@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::place::{NOWHERE, core_here, leave};
-use crate::error::{Error, Result, check_memory, try_with_capacity};
+use crate::error::{Error, ForThe, Result, check_memory, try_with_capacity};
 use crate::fork;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,7 @@ unsafe impl Send for Shared {}
 impl Pool {
     /// Starts `count` threads.
     pub fn start(count: usize) -> Result<Pool> {
-        let mut next = try_with_capacity(count + 1)?;
+        let mut next = try_with_capacity(count + 1).for_the("threads")?;
         next.extend((0..=count).map(|_| Next(AtomicUsize::new(0))));
         let shared = Arc::new(Shared {
             jobs: AtomicUsize::new(0),
@@ -109,11 +109,11 @@ impl Pool {
         let mut pool = Pool { shared, handles: Vec::new(), process: fork::process() };
         for i in 1..=count {
             // The C library ends the process if it has no memory for what it keeps of a thread. See that there is some.
-            drop(try_with_capacity::<u8>(1 << 16)?);
+            drop(try_with_capacity::<u8>(1 << 16).for_the("threads")?);
             check_memory()?;
             let shared = Arc::clone(&pool.shared);
             let thread = std::thread::Builder::new().name(format!("plimsoll-{i}")).spawn(move || shared.serve(i));
-            let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}"));
+            let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}").into());
             pool.handles.push(thread.map_err(failed)?);
         }
         Ok(pool)

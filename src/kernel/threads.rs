@@ -4,7 +4,7 @@
 use super::parts::{DEEP_ENOUGH, Parts};
 use super::pool::Pool;
 use super::{Buffer, Finish, Pick, Rows, table};
-use crate::error::Result;
+use crate::error::{ForThe, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,7 +161,7 @@ impl Threads {
                 let sums = match parts.number() {
                     1 => &mut *m,
                     number => {
-                        scratch.try_resize(number * m.len())?;
+                        scratch.try_resize(number * m.len()).for_the("partial sums")?;
                         &mut **scratch
                     }
                 };
@@ -209,7 +209,7 @@ impl Threads {
         // No more than that: few sizes ever occur, and none by chance.
         let others = (number - in_place) * size;
         if others > 0 {
-            scratch.try_resize_within(others, others)?;
+            scratch.try_resize_within(others, others).for_the("partial sums")?;
         }
         let (first, sums) = (Pieces::new(m, size), Pieces::new(scratch, size));
         let add_part = |i: usize| {

@@ -1,7 +1,7 @@
 //! A caller's own problem: the same update, on doubles, with a callback for the gradient.
 
 use super::{Optimizer, State};
-use crate::error::{Error, Result, try_filled};
+use crate::error::{Error, ForThe, Result, try_filled};
 
 /// Why a callback ends the work.
 pub struct Interrupt;
@@ -21,7 +21,7 @@ impl Optimizer {
             return Err(Error::entry("w", at, w[at], "is not finite"));
         }
         let mut state = State::default();
-        let mut g = try_filled(w.len(), 0.0)?;
+        let mut g = try_filled(w.len(), 0.0).for_the("gradient")?;
         for step in 1..=num_steps {
             g.fill(0.0);
             gradient(step, w, &mut g).map_err(|_| Error::Cancelled(format!("the oracle stopped at step {step}")))?;

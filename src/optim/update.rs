@@ -1,7 +1,7 @@
 //! One update: settings, and the state that belongs to one vector of parameters.
 
 use super::Set;
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::kernel::{Adam, table};
 
 /// Which way a gradient moves the parameters.
@@ -205,7 +205,7 @@ impl<T: Real> State<T> {
         }
         settings.set.check::<T>()?;
         self.check_fits(w.len())?;
-        self.fit(settings, averaging, w.len())?;
+        self.fit(settings, averaging, w.len()).for_the("state of the optimizer")?;
         let k = self.k + 1;
         let step = settings.step_at(k);
         let keep = 1.0 - step * settings.decay;
@@ -322,13 +322,9 @@ impl<T: Real> State<T> {
         if parts.first.len() != parts.second.len() || !parts.first.iter().zip(parts.second).all(can_be) {
             return Err(Error::BadFormat("the moments are not those of gradients".to_string()));
         }
-        Ok(State {
-            k: parts.k,
-            averaged: parts.averaged,
-            first: try_copied(parts.first)?,
-            second: try_copied(parts.second)?,
-            average: try_copied(parts.average)?,
-            len,
-        })
+        let copied = |values| try_copied(values).for_the("state of the optimizer");
+        let average = try_copied(parts.average).for_the("state of the optimizer")?;
+        let (k, averaged) = (parts.k, parts.averaged);
+        Ok(State { k, averaged, first: copied(parts.first)?, second: copied(parts.second)?, average, len })
     }
 }

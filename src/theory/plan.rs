@@ -2,7 +2,7 @@
 
 use super::tail::{Observer, Options, Prober, fit, log_failure};
 use super::{check_count, check_epsilon, check_positive, size, wilson};
-use crate::error::{Error, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied};
 use crate::estimator::{Estimator, Problem};
 use crate::graph::Split;
 use crate::log::{self, Level};
@@ -96,7 +96,7 @@ pub fn plan(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Plan> {
-    let result = look(estimator, model, problem, goal, options, observer);
+    let result = look(estimator, model, problem, goal, options, observer).for_the("measurement");
     log_failure(observer, &result);
     if let Ok(plan) = &result {
         let level = if plan.size.is_some() { Level::Info } else { Level::Warning };

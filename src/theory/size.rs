@@ -1,7 +1,7 @@
 //! Sample sizes from a tail C·exp(-τN): the chance that one of T gradients is wrong by δ is at most T·C·exp(-τ(δ)N).
 
 use super::{check_count, check_epsilon, check_positive};
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result, try_reserve_exact};
 
 /// The least N ≥ 1 with T·C·exp(-τN) ≤ ε.
 pub fn sample_size(tau: f64, c: f64, t: usize, epsilon: f64) -> Result<usize> {
@@ -42,7 +42,7 @@ pub fn delta(deltas: &[f64], cs: &[f64], taus: &[f64], t: usize, epsilon: f64, s
         return Err(Error::InvalidArgument("count = 0: there is no fit".to_string()));
     }
     let mut margins = Vec::new();
-    margins.try_reserve_exact(deltas.len())?;
+    try_reserve_exact(&mut margins, deltas.len()).for_the("relative errors")?;
     for (at, ((&delta, &c), &tau)) in deltas.iter().zip(cs).zip(taus).enumerate() {
         check_positive(&format!("deltas[{at}]"), delta)?;
         check_positive(&format!("cs[{at}]"), c)?;

@@ -1,7 +1,7 @@
 //! How wrong an estimator's gradients are, measured: the exact gradient once, then many independent estimates.
 
 use super::wilson;
-use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled, try_with_capacity};
 use crate::estimator::{Estimator, Problem};
 use crate::graph::Split;
 use crate::kernel::{self, Threads};
@@ -103,7 +103,7 @@ pub fn tail(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Tail> {
-    let result = measure(estimator, model, problem, grid, options, observer);
+    let result = measure(estimator, model, problem, grid, options, observer).for_the("measurement");
     log_failure(observer, &result);
     result
 }
@@ -120,8 +120,7 @@ fn measure(
     let mut prober = Prober::new(estimator, model, problem, options)?;
     prober.log_beginning(observer);
     sizes.iter().enumerate().try_for_each(|(at, &size)| prober.check_size(&format!("sample_sizes[{at}]"), size))?;
-    let cells = sizes.len().checked_mul(deltas.len()).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
-    let column = || try_with_capacity(cells);
+    let column = || try_with_capacity(sizes.len().saturating_mul(deltas.len()));
     let (probabilities, lower, upper) = (column()?, column()?, column()?);
     let norm = prober.norm;
     let mut tail = Tail { probabilities, lower, upper, errors: try_with_capacity(sizes.len())?, norm };

@@ -199,7 +199,7 @@ impl History {
     /// Adds an epoch; `true` if it is the best so far.
     pub fn push(&mut self, record: Record) -> Result<bool> {
         let (best, value) = (self.best(), self.monitor.of(&record));
-        self.records.try_reserve(1)?;
+        crate::error::try_reserve(&mut self.records, 1, "history")?;
         self.records.push(record);
         self.seconds += record.seconds;
         if !value.is_nan() {
