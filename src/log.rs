@@ -1,32 +1,18 @@
 //! What long work tells whoever embeds the library. Nothing is printed: a message goes to a caller's function, or nowhere.
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// How much a message matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// The call is about to fail.
-    Error = 0,
+    Error,
     /// It goes on, but not as was asked for, or at a cost.
-    Warning = 1,
+    Warning,
     /// What it does, and why.
-    Info = 2,
+    Info,
     /// Every epoch and every test.
-    Debug = 3,
-}
-
-impl TryFrom<i32> for Level {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Level::Error),
-            1 => Ok(Level::Warning),
-            2 => Ok(Level::Info),
-            3 => Ok(Level::Debug),
-            _ => Err(Error::InvalidArgument(format!("level = {value} is not a PLIM_LOG_ constant"))),
-        }
-    }
+    Debug,
 }
 
 impl Level {

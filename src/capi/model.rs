@@ -1,5 +1,6 @@
 //! Models.
 
+use super::constant::constant;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
 use super::handle::Object;
@@ -351,7 +352,7 @@ pub unsafe extern "C" fn plim_model_evaluate(
 ) -> plim_status {
     guard(|| {
         let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         // SAFETY: the caller promises `loss` is NULL or valid for one write.
         let loss = unsafe { ptr::optional_out("loss", loss) }?;
         // SAFETY: the caller promises `accuracy` is NULL or valid for one write.
@@ -387,7 +388,7 @@ pub unsafe extern "C" fn plim_model_confusion(
 ) -> plim_status {
     guard(|| {
         let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         let model = model.read()?;
         let classes = model.widths()[model.num_layers()];
         // SAFETY: the caller promises `matrix` is NULL or valid for `capacity` writes.

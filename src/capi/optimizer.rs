@@ -1,5 +1,6 @@
 //! Optimizers.
 
+use super::constant::{Constant, constant};
 use super::guard::{getter, guard};
 use super::handle::Object;
 use super::model::plim_model;
@@ -20,6 +21,16 @@ pub const PLIM_SCHEDULE_CONSTANT: i32 = 0;
 pub const PLIM_SCHEDULE_INVERSE: i32 = 1;
 /// The step is γ/√k at the k-th update.
 pub const PLIM_SCHEDULE_INVERSE_SQRT: i32 = 2;
+
+impl Constant for Schedule {
+    const ARGUMENT: &'static str = "schedule";
+    const PREFIX: &'static str = "PLIM_SCHEDULE_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_SCHEDULE_CONSTANT, Schedule::Constant),
+        (PLIM_SCHEDULE_INVERSE, Schedule::Inverse),
+        (PLIM_SCHEDULE_INVERSE_SQRT, Schedule::InverseSqrt),
+    ];
+}
 
 /// A caller's own problem: fills `gradient` at `w`.
 ///
@@ -88,7 +99,7 @@ pub extern "C" fn plim_optimizer_free(optimizer: *mut plim_optimizer) {
 pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, schedule: i32) -> plim_status {
     guard(|| {
         let optimizer = ptr::handle("optimizer", optimizer)?;
-        let schedule = Schedule::try_from(schedule)?;
+        let schedule = constant::<Schedule>(schedule)?;
         optimizer.write()?.set_schedule(schedule);
         Ok(())
     })

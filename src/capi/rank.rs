@@ -1,5 +1,6 @@
 //! Learning to rank.
 
+use super::constant::constant;
 use super::estimator::{gradient_on, plim_estimator};
 use super::guard::{getter, guard};
 use super::handle::Object;
@@ -220,7 +221,7 @@ pub extern "C" fn plim_rank_data_append(
     guard(|| {
         let (data, other) = (ptr::handle("data", data)?, ptr::handle("other", other)?);
         let (mut data, other) = (data.write()?, other.read()?);
-        data.append(&other, Split::try_from(split)?)
+        data.append(&other, constant::<Split>(split)?).for_the("documents")
     })
 }
 
@@ -272,7 +273,7 @@ pub unsafe extern "C" fn plim_rank_data_set_split(
 ) -> plim_status {
     guard(|| {
         let data = ptr::handle("data", data)?;
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         // SAFETY: the caller promises `count` readable numbers.
         let queries = unsafe { ptr::slice("queries", queries, count) }?;
         data.write()?.set_split(split, queries)
@@ -336,7 +337,7 @@ pub extern "C" fn plim_rank_data_num_features(data: *const plim_rank_data) -> us
 /// @return the number; 0 for another split, NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_split_size(data: *const plim_rank_data, split: i32) -> usize {
-    getter(|| Some(ptr::facts(data)?.splits[Split::try_from(split).ok()? as usize]))
+    getter(|| Some(ptr::facts(data)?.splits[constant::<Split>(split).ok()? as usize]))
 }
 
 /// Copies an array of the data.
@@ -376,7 +377,7 @@ pub unsafe extern "C" fn plim_rank_data_copy_split(
     capacity: usize,
 ) -> plim_status {
     // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-    unsafe { copy(data, (dst, capacity), |data| Ok(data.split(Split::try_from(split)?))) }
+    unsafe { copy(data, (dst, capacity), |data| Ok(data.split(constant::<Split>(split)?))) }
 }
 
 /// Copies where the documents of each query begin, and their number at last.
@@ -494,7 +495,7 @@ pub unsafe extern "C" fn plim_rank_evaluate(
                 ptr::optional_out("ndcg", ndcg)?,
             ]
         };
-        let measures = data.read()?.evaluate(&*model.read()?, Split::try_from(split)?)?;
+        let measures = data.read()?.evaluate(&*model.read()?, constant::<Split>(split)?).for_the("evaluation")?;
         let values = [measures.loss, measures.accuracy, measures.ndcg];
         outs.into_iter().zip(values).for_each(|(out, value)| out.into_iter().for_each(|out| out.set(value)));
         Ok(())
@@ -525,7 +526,7 @@ pub unsafe extern "C" fn plim_rank_measure(
 ) -> plim_status {
     guard(|| {
         let (model, data) = (ptr::handle("model", model)?, ptr::handle("data", data)?);
-        let (split, measure) = (Split::try_from(split)?, Measure::try_from(measure)?);
+        let (split, measure) = (constant::<Split>(split)?, Measure::try_from(measure)?);
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.split(split).len()) }?;

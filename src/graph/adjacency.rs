@@ -9,24 +9,11 @@ use crate::kernel::{Array, Sparse};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Normalization {
     /// D^-½ (A + I) D^-½, D the row sums of A + I.
-    Symmetric = 0,
+    Symmetric,
     /// D^-1 (A + I).
-    Row = 1,
+    Row,
     /// A exactly as it is.
-    None = 2,
-}
-
-impl TryFrom<i32> for Normalization {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Normalization::Symmetric),
-            1 => Ok(Normalization::Row),
-            2 => Ok(Normalization::None),
-            _ => Err(Error::InvalidArgument(format!("normalization = {value} is not a PLIM_NORMALIZATION_ constant"))),
-        }
-    }
+    None,
 }
 
 /// Whether the graph came as undirected edges or as a matrix; it decides what an edge is and how a file holds it.

@@ -20,38 +20,37 @@ pub use features::{Aggregator, Matrix, Outlook};
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
 use crate::fork;
-use crate::kernel::{Array, Sparse, Threads};
+use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// A list of nodes with a role in training.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Split {
     /// Nodes to learn from.
-    Train = 0,
+    Train,
     /// Nodes to choose the best epoch by.
-    Val = 1,
+    Val,
     /// Nodes to report accuracy on.
-    Test = 2,
+    Test,
 }
 
-impl TryFrom<i32> for Split {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Split::Train),
-            1 => Ok(Split::Val),
-            2 => Ok(Split::Test),
-            _ => Err(Error::InvalidArgument(format!("split = {value} is not a PLIM_SPLIT_ constant"))),
+impl Split {
+    /// Its name in files and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Split::Train => "train",
+            Split::Val => "val",
+            Split::Test => "test",
         }
     }
 }
 
-/// Each split by the name it has in files.
-const SPLITS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Val, "val"), (Split::Test, "test")];
+/// Each split with its name.
+const SPLITS: [(Split, &str); 3] =
+    [(Split::Train, Split::Train.name()), (Split::Val, Split::Val.name()), (Split::Test, Split::Test.name())];
 
 /// An attributed graph.
 pub struct Graph {
@@ -104,7 +103,7 @@ impl Graph {
         Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values).for_the("edges")?))
     }
 
-    /// Reads a file of any format that says what it is, or opens a store.
+    /// Reads a graph from a file whose content shows its format, or opens a store.
     pub fn load(path: &Path) -> Result<Self> {
         Self::load_any(path).for_the(format_args!("graph in {}", path.display()))
     }
@@ -120,8 +119,7 @@ impl Graph {
         if start.starts_with(npz::START) {
             return Self::load_npz(path);
         }
-        let text = "neither an .npz nor a Matrix Market file; plim_graph_from_edge_list() reads edges from a text";
-        Err(Error::BadFormat(text.to_string()).in_file(path))
+        Err(Error::BadFormat("neither an .npz nor a Matrix Market file".to_string()).in_file(path))
     }
 
     /// Takes a matrix as it is, A and Â alike: every entry is checked, and rows must be sorted. `indptr` must have passed
@@ -206,7 +204,7 @@ impl Graph {
     /// The nodes of a split, or `MissingData` where there are none or one of them has no label.
     pub fn labelled_split(&self, split: Split) -> Result<&[i32]> {
         let (nodes, labels) = (self.split(split), self.labels()?);
-        let name = ["train", "val", "test"][split as usize];
+        let name = split.name();
         if nodes.is_empty() {
             return Err(Error::MissingData(format!("the {name} split is empty")));
         }

@@ -24,19 +24,6 @@ pub enum Schedule {
     InverseSqrt,
 }
 
-impl TryFrom<i32> for Schedule {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Schedule::Constant),
-            1 => Ok(Schedule::Inverse),
-            2 => Ok(Schedule::InverseSqrt),
-            _ => Err(Error::InvalidArgument(format!("schedule = {value} is not a PLIM_SCHEDULE_ constant"))),
-        }
-    }
-}
-
 /// What an optimizer is told to do.
 #[derive(Clone, Debug)]
 pub struct Settings {

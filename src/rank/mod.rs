@@ -56,7 +56,7 @@ impl Scaling {
 
 /// The name of a split in messages.
 fn name(split: Split) -> &'static str {
-    ["train", "val", "test"][split as usize]
+    split.name()
 }
 
 impl Data {

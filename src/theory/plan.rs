@@ -47,22 +47,46 @@ pub struct Plan {
     pub unbiased_seconds: f64,
 }
 
+/// A number of a [`Plan`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    /// [`Plan::size`]; 0 if there is none.
+    SampleSize,
+    /// Share of the draws of that size that missed.
+    Misses,
+    /// Upper end of that share's interval.
+    Upper,
+    /// [`Plan::seconds`].
+    Seconds,
+    /// [`Plan::exact_seconds`].
+    ExactSeconds,
+    /// [`Plan::unbiased_seconds`].
+    UnbiasedSeconds,
+    /// [`Plan::unbiased_batch`].
+    UnbiasedBatch,
+    /// C of the fit; NaN if there is no fit.
+    C,
+    /// τ of the fit; NaN if there is no fit.
+    Tau,
+    /// r² of the fit; NaN if there is no fit.
+    RSquared,
+}
+
 impl Plan {
-    /// One number, by the constant of the C interface.
-    pub fn number(&self, what: i32) -> Result<f64> {
+    /// One number of the plan.
+    pub fn number(&self, number: Number) -> f64 {
         let (c, tau, r_squared) = self.fit.unwrap_or((f64::NAN, f64::NAN, f64::NAN));
-        match what {
-            0 => Ok(self.size.unwrap_or(0) as f64),
-            1 => Ok(self.tail.misses),
-            2 => Ok(self.tail.upper),
-            3 => Ok(self.seconds),
-            4 => Ok(self.exact_seconds),
-            5 => Ok(self.unbiased_seconds),
-            6 => Ok(self.unbiased_batch as f64),
-            7 => Ok(c),
-            8 => Ok(tau),
-            9 => Ok(r_squared),
-            _ => Err(Error::InvalidArgument(format!("what = {what} is not a PLIM_PLAN_ constant"))),
+        match number {
+            Number::SampleSize => self.size.unwrap_or(0) as f64,
+            Number::Misses => self.tail.misses,
+            Number::Upper => self.tail.upper,
+            Number::Seconds => self.seconds,
+            Number::ExactSeconds => self.exact_seconds,
+            Number::UnbiasedSeconds => self.unbiased_seconds,
+            Number::UnbiasedBatch => self.unbiased_batch as f64,
+            Number::C => c,
+            Number::Tau => tau,
+            Number::RSquared => r_squared,
         }
     }
 }

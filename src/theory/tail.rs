@@ -63,23 +63,40 @@ pub struct Tail {
     pub norm: f64,
 }
 
+/// A column of a [`Tail`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Column {
+    /// Share of the estimates that missed, by sample size and δ.
+    Probability,
+    /// Lower end of that share's interval.
+    Lower,
+    /// Upper end of that share's interval.
+    Upper,
+    /// [`Errors::error`], by sample size.
+    Error,
+    /// [`Errors::bias`], by sample size.
+    Bias,
+    /// [`Errors::deviation`], by sample size.
+    Deviation,
+}
+
 impl Tail {
-    /// One kind of numbers, by the constant of the C interface.
-    pub fn column(&self, what: i32) -> Result<Vec<f64>> {
+    /// A copy of one column.
+    pub fn column(&self, column: Column) -> Result<Vec<f64>> {
         let errors = |of: &dyn Fn(&Errors) -> f64| {
             let mut column = try_with_capacity(self.errors.len())?;
             column.extend(self.errors.iter().map(of));
             Ok(column)
         };
-        match what {
-            0 => try_copied(&self.probabilities),
-            1 => try_copied(&self.lower),
-            2 => try_copied(&self.upper),
-            3 => errors(&|e| e.error),
-            4 => errors(&|e| e.bias),
-            5 => errors(&|e| e.deviation),
-            _ => Err(Error::InvalidArgument(format!("what = {what} is not a PLIM_TAIL_ constant"))),
-        }
+        let copy = match column {
+            Column::Probability => try_copied(&self.probabilities),
+            Column::Lower => try_copied(&self.lower),
+            Column::Upper => try_copied(&self.upper),
+            Column::Error => errors(&|e| e.error),
+            Column::Bias => errors(&|e| e.bias),
+            Column::Deviation => errors(&|e| e.deviation),
+        };
+        copy.for_the("copy of a column")
     }
 }
 
