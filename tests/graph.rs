@@ -213,10 +213,9 @@ fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
             let nodes = [7, 299, 0, 7, 123];
             let mut aggregator = Aggregator::default();
             for _ in 0..2 {
-                let (x, outlook) = (graph.features().unwrap(), graph.outlook().unwrap());
-                let rows = aggregator
-                    .rows(graph.operator(), x, outlook, (Pick::List(&nodes), nodes.len(), 300), &one_thread())
-                    .unwrap();
+                let (factors, outlook) = (graph.factors().unwrap(), graph.outlook().unwrap());
+                let picked = (Pick::List(&nodes), nodes.len(), 300);
+                let rows = aggregator.rows(factors, outlook, picked, &one_thread()).unwrap();
                 let found = to_dense(rows, nodes.len(), width);
                 for (row, &v) in found.chunks(width).zip(&nodes) {
                     assert_eq!(row, &kept[v as usize * width..][..width]);

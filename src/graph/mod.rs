@@ -4,7 +4,7 @@
 //! [`crate::kernel`] for the product ÂX, which belongs to the graph.
 
 mod adjacency;
-mod aggregation;
+mod aggregate;
 mod csr;
 mod features;
 mod mixture;
@@ -14,14 +14,16 @@ mod store;
 mod text;
 
 pub use adjacency::{Normalization, Origin};
+pub use aggregate::{AggregatedRows, Aggregator, Factors, Outlook};
 pub use csr::check_indptr;
-pub use features::{Aggregator, Matrix, Outlook};
+pub use features::Matrix;
 
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
 use crate::fork;
 use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
+use aggregate::Aggregate;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -62,8 +64,7 @@ pub struct Graph {
     /// Whether Â is the identity: nothing is linked, and ÂX is X.
     identity: bool,
     cache_bytes: usize,
-    outlook: OnceLock<Outlook>,
-    aggregated: Mutex<Aggregated>,
+    aggregate: Aggregate,
     column_norms: OnceLock<Arc<ColumnNorms>>,
     version: u64,
 }
@@ -72,13 +73,6 @@ pub struct Graph {
 pub(crate) fn next_version() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// What is known of ÂX.
-enum Aggregated {
-    NotYet,
-    Kept(Arc<Matrix>),
-    TooLarge,
 }
 
 /// The squared norms of Â's columns: the weights of importance sampling.
@@ -144,8 +138,7 @@ impl Graph {
             num_classes: 0,
             splits: Default::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
-            outlook: OnceLock::new(),
-            aggregated: Mutex::new(Aggregated::NotYet),
+            aggregate: Aggregate::default(),
             column_norms: OnceLock::new(),
             version: next_version(),
         }
@@ -217,7 +210,7 @@ impl Graph {
     /// Replaces the features by a dense row-major matrix.
     pub fn set_features(&mut self, num_features: usize, row_major: &[f32]) -> Result<()> {
         self.features = Some(Arc::new(Matrix::dense(self.num_nodes(), num_features, row_major)?));
-        self.forget_aggregated();
+        self.forget_aggregate();
         Ok(())
     }
 
@@ -228,7 +221,7 @@ impl Graph {
             features::check_dense(data, num_features)?;
         }
         self.features = Some(Arc::new(features));
-        self.forget_aggregated();
+        self.forget_aggregate();
         Ok(())
     }
 
@@ -240,8 +233,8 @@ impl Graph {
         indices: &[i32],
         values: &[f32],
     ) -> Result<()> {
-        self.features = Some(Arc::new(Matrix::sparse(num_features, indptr, indices, values)?));
-        self.forget_aggregated();
+        self.features = Some(Arc::new(Matrix::sparse(num_features, indptr, indices, values).for_the("features")?));
+        self.forget_aggregate();
         Ok(())
     }
 
@@ -254,7 +247,7 @@ impl Graph {
     pub(crate) fn change_features(&mut self, change: impl FnOnce(&mut Matrix) -> Result<()>) -> Result<()> {
         self.features()?;
         // ÂX may be the same matrix.
-        self.forget_aggregated();
+        self.forget_aggregate();
         let alone = || Error::Internal("a pass has kept the features".to_string());
         self.features.as_mut().map_or(Ok(()), |x| change(Arc::get_mut(x).ok_or_else(alone)?))
     }
@@ -307,7 +300,7 @@ impl Graph {
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
         self.adjacency.set_normalization(normalization).for_the("edges")?;
         self.identity = is_identity(self.adjacency.operator());
-        self.forget_aggregated();
+        self.forget_aggregate();
         self.column_norms = OnceLock::new();
         self.version = next_version();
         Ok(())
@@ -316,53 +309,11 @@ impl Graph {
     /// Bounds the bytes that ÂX may take; beyond, its rows are computed when they are needed.
     pub fn set_cache(&mut self, max_bytes: usize) {
         self.cache_bytes = max_bytes;
-        self.forget_aggregated();
+        self.forget_aggregate();
     }
 
-    fn forget_aggregated(&mut self) {
-        self.outlook = OnceLock::new();
-        self.aggregated = Mutex::new(Aggregated::NotYet);
-    }
-
-    /// What can be said of ÂX before it is computed; found out on the first call.
-    pub fn outlook(&self) -> Result<&Outlook> {
-        if let Some(outlook) = self.outlook.get() {
-            return Ok(outlook);
-        }
-        let outlook = Outlook::new(self.operator(), self.features()?)?;
-        let _no_fork = fork::keep_away();
-        Ok(self.outlook.get_or_init(|| outlook))
-    }
-
-    /// ÂX, computed on the first call; `None` where it does not fit the bound. Of the identity it is X itself.
-    pub fn aggregated(&self, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
-        let x = self.features()?;
-        if self.identity {
-            return Ok(self.features.clone());
-        }
-        let mut state = fork::lock(&self.aggregated);
-        if let Aggregated::NotYet = *state {
-            let outlook = self.outlook()?;
-            *state = match Aggregator::default().whole(self.operator(), x, outlook, self.cache_bytes, threads)? {
-                Some(product) => Aggregated::Kept(Arc::new(product)),
-                None => Aggregated::TooLarge,
-            };
-        }
-        Ok(match &*state {
-            Aggregated::Kept(product) => Some(Arc::clone(product)),
-            _ => None,
-        })
-    }
-
-    /// ÂX if an earlier call has computed it. Never waits for one that is at it.
-    pub fn aggregated_if_kept(&self) -> Option<Arc<Matrix>> {
-        if self.identity {
-            return self.features.clone();
-        }
-        match &*self.aggregated.try_lock().ok()? {
-            Aggregated::Kept(product) => Some(Arc::clone(product)),
-            _ => None,
-        }
+    fn forget_aggregate(&mut self) {
+        self.aggregate = Aggregate::default();
     }
 
     /// ‖Â(:,u)‖² for every node, computed on the first call.
