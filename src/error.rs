@@ -1,4 +1,5 @@
-//! One `Error`, one `Result`: what can go wrong, in the words a caller reads in `plim_last_error()`.
+//! One `Error`, one `Result`, and reservations of memory that fail with it. The texts are what a caller reads as the
+//! last error.
 
 use crate::memory::{self, Shortage};
 use std::fmt::Display;

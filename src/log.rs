@@ -1,4 +1,4 @@
-//! What long work tells whoever embeds the library. Nothing is printed: a message goes to a caller's function, or nowhere.
+//! Messages of long calls. Nothing is printed: a message goes to a function of the caller, or nowhere.
 
 use crate::error::Error;
 
@@ -7,16 +7,16 @@ use crate::error::Error;
 pub enum Level {
     /// The call is about to fail.
     Error,
-    /// It goes on, but not as was asked for, or at a cost.
+    /// The call continues, but not as requested, or at a cost.
     Warning,
-    /// What it does, and why.
+    /// What the call does, and why.
     Info,
     /// Every epoch and every test.
     Debug,
 }
 
 impl Level {
-    /// Of the message that a call ends with this error. One that a caller cancelled ends as it should.
+    /// The level of the message about the error that ends a call. A cancelled call ends as requested.
     pub fn of(error: &Error) -> Self {
         match error {
             Error::Cancelled(_) => Level::Info,
@@ -25,16 +25,16 @@ impl Level {
     }
 }
 
-/// Takes messages.
+/// Receives messages.
 pub trait Log {
-    /// Whether messages of this level are wanted; others need not be made.
+    /// Whether messages of this level are wanted. Others are not made.
     fn wants(&self, level: Level) -> bool;
 
-    /// Takes one message, a line without its end.
+    /// Receives one message: a line without a newline.
     fn write(&mut self, level: Level, message: &str);
 }
 
-/// Makes a message and hands it over, if it is wanted.
+/// Makes a message and passes it on, if its level is wanted.
 pub fn tell(log: &mut (impl Log + ?Sized), level: Level, message: impl FnOnce() -> String) {
     if log.wants(level) {
         log.write(level, &message());

@@ -32,14 +32,14 @@ impl Matrix {
         Ok(Matrix::Dense { data: try_copied(row_major).for_the("features")?.into(), width })
     }
 
-    /// Takes dense features as they are. Those of a mapped file are not looked at before they are needed.
+    /// Takes dense features without copying. Those of a mapped file are not read before they are needed.
     pub fn stored(width: usize, data: Array<f32>) -> Result<Self> {
         check_width(width)?;
         Ok(Matrix::Dense { data, width })
     }
 
-    /// Takes sparse features as they are; every entry is checked, and rows must be sorted. `indptr` must have passed
-    /// [`csr::check_indptr`].
+    /// Takes sparse features without copying. Every entry is checked, and rows must be sorted. `indptr` must have
+    /// passed [`csr::check_indptr`].
     pub fn stored_sparse(width: usize, csr: Csr, names: [&str; 3]) -> Result<Self> {
         check_width(width)?;
         csr::check_rows(width, &csr.indptr, &csr.indices, names[1])?;
@@ -77,7 +77,7 @@ impl Matrix {
         }
     }
 
-    /// Entries of a row, on average.
+    /// Mean number of entries of a row.
     pub fn row_entries(&self) -> usize {
         match self {
             Matrix::Dense { width, .. } => *width,
@@ -85,7 +85,8 @@ impl Matrix {
         }
     }
 
-    /// Divides each row by its sum; a row whose sum is 0 stays. Nothing changes when a quotient is not finite.
+    /// Divides each row by its sum; a row whose sum is 0 stays as it is. If a quotient is not finite, fails and
+    /// changes nothing.
     pub fn normalize_rows(&mut self) -> Result<()> {
         match self {
             Matrix::Dense { data, width } => {
@@ -120,7 +121,7 @@ fn divide_rows_by_sums(values: &mut [f32], count: usize, row_of: impl Fn(usize) 
     Ok(())
 }
 
-/// Checks that every value is finite, and says of which node and feature the first other one is.
+/// Checks that every value is finite; the error names node and feature of the first one that is not.
 pub fn check_dense(row_major: &[f32], width: usize) -> Result<()> {
     match row_major.iter().position(|v| !v.is_finite()) {
         None => Ok(()),

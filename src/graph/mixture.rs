@@ -1,4 +1,5 @@
-//! The paper's Mixture: three overlapping Gaussians in the plane, more links inside a component than across.
+//! The paper's Mixture graph: three overlapping Gaussians in the plane, with more links inside a component than
+//! across.
 
 use super::{Graph, Split};
 use crate::error::{Error, ForThe, Result, try_reserve, try_with_capacity};
@@ -7,13 +8,13 @@ use crate::random::{Purpose, Stream};
 const CLASSES: usize = 3;
 const MEANS: [[f64; 2]; CLASSES] = [[-0.5, 0.0], [0.5, 0.0], [0.0, 0.866]];
 const DEVIATIONS: [f64; CLASSES] = [0.75, 0.5, 0.25];
-/// Chance that an ordered pair is linked, inside a component and across.
+/// Probability that an ordered pair is linked, inside a component and across.
 const INSIDE: f64 = 1e-3;
 const ACROSS: f64 = 2e-4;
 
 impl Graph {
-    /// `3 · nodes_per_class` nodes in order of class; of each class the first 40 % train, the next 20 % validate and
-    /// the rest test. Time and memory grow with nodes and edges, not with pairs.
+    /// Makes `3 · nodes_per_class` nodes in order of class. Of each class the first 40 % train, the next 20 % validate
+    /// and the rest test. Time and memory grow with nodes and edges, not with pairs.
     pub fn from_mixture(nodes_per_class: usize, seed: u64) -> Result<Self> {
         if nodes_per_class == 0 || nodes_per_class > i32::MAX as usize / CLASSES {
             let text = format!("nodes_per_class = {nodes_per_class} is outside [1, {}]", i32::MAX as usize / CLASSES);
@@ -47,8 +48,8 @@ impl Graph {
     }
 }
 
-/// Each unordered pair is linked when either of its two ordered ones is. Jumps from one linked pair to the next, so
-/// the cost is that of the edges that come out.
+/// Links each unordered pair if either of its two ordered pairs is linked. Jumps from one linked pair to the next, so
+/// the cost is proportional to the edges.
 fn edges(nodes_per_class: usize, seed: u64) -> Result<(Vec<i32>, Vec<i32>)> {
     let m = nodes_per_class as u64;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -57,7 +58,8 @@ fn edges(nodes_per_class: usize, seed: u64) -> Result<(Vec<i32>, Vec<i32>)> {
         let mut random = Stream::new(seed, Purpose::Mixture, 1, block as u64);
         let p = if a == b { INSIDE } else { ACROSS };
         let either = 1.0 - (1.0 - p) * (1.0 - p);
-        // A pair is a place in the row-by-row list of the block's pairs; inside a class row i has i pairs (j < i).
+        // A pair is a position in the row-by-row list of the pairs of the block; inside a class row i has i pairs (j <
+        // i).
         let (mut row, mut column) = (0, random.geometric(either));
         let row_length = |row: u64| if a == b { row } else { m };
         loop {

@@ -1,7 +1,14 @@
 //! The attributed graph: adjacency and Â, features, labels, splits; and where it comes from.
 //!
-//! Everything from outside is checked here, once; the modules below trust what a [`Graph`] holds. Depends on
-//! [`crate::kernel`] for the product ÂX, which belongs to the graph.
+//! Input is checked here, once; the modules below this one trust what a [`Graph`] holds.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `adjacency`, `csr` | A and Â in one pattern; compressed sparse rows |
+//! | `features` | matrices with a row per node |
+//! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
+//! | `mixture` | the built-in synthetic graph |
+//! | `npz`, `npy`, `store`, `text` | the formats of files |
 
 mod adjacency;
 mod aggregate;
@@ -61,7 +68,7 @@ pub struct Graph {
     labels: Option<Vec<i32>>,
     num_classes: usize,
     splits: [Vec<i32>; 3],
-    /// Whether Â is the identity: nothing is linked, and ÂX is X.
+    /// Whether Â is the identity: there are no edges, and ÂX is X.
     identity: bool,
     cache_bytes: usize,
     aggregate: Aggregate,
@@ -75,7 +82,7 @@ pub(crate) fn next_version() -> u64 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// The squared norms of Â's columns: the weights of importance sampling.
+/// The squared norms of the columns of Â, which importance sampling uses as weights.
 pub struct ColumnNorms {
     /// ‖Â(:,u)‖² for every node u.
     pub squares: Vec<f64>,
@@ -83,16 +90,16 @@ pub struct ColumnNorms {
     pub total: f64,
 }
 
-/// Bytes that ÂX may take unless [`Graph::set_cache`] says otherwise.
+/// Bytes that ÂX may take before [`Graph::set_cache`] is called.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 impl Graph {
-    /// From undirected edges; `weights` default to ones.
+    /// Makes a graph of undirected edges; `weights` default to ones.
     pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
         Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights).for_the("edges")?))
     }
 
-    /// From a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
+    /// Makes a graph of a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
     pub fn from_csr(num_nodes: usize, indptr: &[i64], indices: &[i32], values: Option<&[f32]>) -> Result<Self> {
         Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values).for_the("edges")?))
     }
@@ -116,15 +123,15 @@ impl Graph {
         Err(Error::BadFormat("neither an .npz nor a Matrix Market file".to_string()).in_file(path))
     }
 
-    /// Takes a matrix as it is, A and Â alike: every entry is checked, and rows must be sorted. `indptr` must have passed
-    /// [`check_indptr`].
+    /// Takes a matrix as it is, as A and as Â. Every entry is checked, and rows must be sorted. `indptr` must have
+    /// passed [`check_indptr`].
     pub fn view_csr(indptr: Array<i64>, indices: Array<i32>, values: Option<Array<f32>>) -> Result<Self> {
         let adjacency =
             Adjacency::stored(Origin::Csr, indptr, indices, values, ["indices", "values"]).for_the("edges")?;
         Ok(Self::new(adjacency))
     }
 
-    /// Checks that a graph may have so many nodes.
+    /// Checks that a graph may have this many nodes.
     pub fn check_num_nodes(num_nodes: usize) -> Result<()> {
         adjacency::check_num_nodes(num_nodes)
     }
@@ -144,7 +151,7 @@ impl Graph {
         }
     }
 
-    /// Tells this state of this graph from every other state of every graph, as far as Â and the splits go.
+    /// Identifies this state among all states of all graphs, as far as Â and the splits are concerned.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -154,7 +161,7 @@ impl Graph {
         self.adjacency.num_nodes()
     }
 
-    /// Unique undirected edges, a self-loop being one; for a matrix its non-zeros.
+    /// The number of unique undirected edges, counting self-loops; for a matrix the number of its non-zeros.
     pub fn num_edges(&self) -> usize {
         self.adjacency.num_edges()
     }
@@ -189,12 +196,12 @@ impl Graph {
         self.labels.as_deref().ok_or_else(|| Error::MissingData("the graph has no labels".to_string()))
     }
 
-    /// The nodes of a split; empty if it was never set.
+    /// The nodes of a split; empty if it has not been set.
     pub fn split(&self, split: Split) -> &[i32] {
         &self.splits[split as usize]
     }
 
-    /// The nodes of a split, or `MissingData` where there are none or one of them has no label.
+    /// The nodes of a split, or `MissingData` if there are none or one of them has no label.
     pub fn labelled_split(&self, split: Split) -> Result<&[i32]> {
         let (nodes, labels) = (self.split(split), self.labels()?);
         let name = split.name();
@@ -214,7 +221,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Replaces the features by a dense row-major matrix, taken as it is.
+    /// Replaces the features by a dense row-major matrix without copying it.
     pub fn view_features(&mut self, num_features: usize, row_major: Array<f32>) -> Result<()> {
         let features = Matrix::stored(num_features, row_major)?;
         if let Matrix::Dense { data, .. } = &features {
@@ -238,17 +245,17 @@ impl Graph {
         Ok(())
     }
 
-    /// Divides each row of the features by its sum; a row that sums to 0 stays.
+    /// Divides each row of the features by its sum; a row that sums to 0 stays as it is.
     pub fn normalize_features(&mut self) -> Result<()> {
         self.change_features(Matrix::normalize_rows).for_the("features")
     }
 
-    /// Changes the features in place; on an error they must be as they were.
+    /// Changes the features in place. If `change` fails, it must leave them as they were.
     pub(crate) fn change_features(&mut self, change: impl FnOnce(&mut Matrix) -> Result<()>) -> Result<()> {
         self.features()?;
         // ÂX may be the same matrix.
         self.forget_aggregate();
-        let alone = || Error::Internal("a pass has kept the features".to_string());
+        let alone = || Error::Internal("the features are in use".to_string());
         self.features.as_mut().map_or(Ok(()), |x| change(Arc::get_mut(x).ok_or_else(alone)?))
     }
 
@@ -262,13 +269,13 @@ impl Graph {
         Ok(())
     }
 
-    /// Replaces a split; no node may stand in it twice.
+    /// Replaces a split; no node may occur twice.
     pub fn set_split(&mut self, split: Split, nodes: &[i32]) -> Result<()> {
         self.check_nodes(nodes, "nodes")?;
         let mut seen = try_filled(self.num_nodes(), false).for_the("split")?;
         for (i, &v) in nodes.iter().enumerate() {
             if std::mem::replace(&mut seen[v as usize], true) {
-                return Err(Error::entry("nodes", i, v, "stands in the list twice"));
+                return Err(Error::entry("nodes", i, v, "occurs twice in the list"));
             }
         }
         self.splits[split as usize] = try_copied(nodes).for_the("split")?;
@@ -281,22 +288,22 @@ impl Graph {
         csr::check_indices(self.num_nodes(), nodes, name)
     }
 
-    /// Whether Â(v,u) = Â(u,v) is known to hold, bit for bit.
+    /// Whether Â(v,u) = Â(u,v) holds bit for bit by construction.
     pub fn is_symmetric(&self) -> bool {
         self.adjacency.is_symmetric()
     }
 
-    /// Whether Â is known to be the identity: rows of features by themselves.
+    /// Whether Â is the identity: rows of features alone.
     pub fn is_identity(&self) -> bool {
         self.identity
     }
 
-    /// How Â is made at present.
+    /// The current normalisation.
     pub fn normalization(&self) -> Normalization {
         self.adjacency.normalization()
     }
 
-    /// Makes Â anew in another way.
+    /// Replaces Â by that of another normalisation.
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
         self.adjacency.set_normalization(normalization).for_the("edges")?;
         self.identity = is_identity(self.adjacency.operator());
@@ -306,7 +313,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Bounds the bytes that ÂX may take; beyond, its rows are computed when they are needed.
+    /// Sets the bytes that ÂX may take. If it needs more, its rows are computed when they are needed.
     pub fn set_cache(&mut self, max_bytes: usize) {
         self.cache_bytes = max_bytes;
         self.forget_aggregate();
@@ -316,7 +323,7 @@ impl Graph {
         self.aggregate = Aggregate::default();
     }
 
-    /// ‖Â(:,u)‖² for every node, computed on the first call.
+    /// ‖Â(:,u)‖² for every node; computed on the first call.
     pub fn column_norms(&self) -> Result<Arc<ColumnNorms>> {
         if let Some(norms) = self.column_norms.get() {
             return Ok(Arc::clone(norms));
