@@ -1,4 +1,4 @@
-//! Graphs: what comes out of edges and matrices, the three normalisations, and ÂX in all its forms.
+//! Graphs from edges and matrices, the three normalisations, and ÂX in all its forms.
 
 use plimsoll::error::Error;
 use plimsoll::graph::{Aggregator, Graph, Matrix, Normalization};
@@ -13,7 +13,7 @@ fn one_thread() -> Threads {
 
 type Entries = BTreeMap<(usize, usize), f64>;
 
-/// Â as the definition has it, from A's entries.
+/// Â by its definition, from the entries of A.
 fn normalised(n: usize, a: &Entries, normalization: Normalization) -> Entries {
     let mut sum = a.clone();
     if normalization == Normalization::None {
@@ -85,7 +85,7 @@ proptest! {
             let entry = a.entry((v as usize, u as usize)).or_default();
             *entry = if weighted { *entry + f64::from(w) } else { 1.0 };
         }
-        // By rows, but within a row in the order given: unsorted and repeated.
+        // Sorted by rows, but in the given order within a row: unsorted, with repeats.
         let mut by_row = cells.clone();
         by_row.sort_by_key(|c| c.0);
         let indptr: Vec<i64> = (0..=n).map(|v| by_row.partition_point(|c| (c.0 as usize) < v) as i64).collect();

@@ -41,17 +41,20 @@ macro_rules! by_chunks {
 
 mod chacha;
 mod dense;
+mod far;
 mod narrow;
 mod search;
 mod softmax;
 mod sparse;
+mod sparse_transposed;
 mod update;
 
 pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
 pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
-pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
+pub use sparse::sparse_times;
+pub use sparse_transposed::{sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, add, descend, largest, rectified_gradient};
 
 #[inline(always)]
