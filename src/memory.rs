@@ -37,9 +37,11 @@ impl From<String> for Shortage {
 impl Display for Shortage {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Shortage::Elements(count, size) => {
-                write!(f, "cannot allocate {} bytes", grouped(*count as u128 * *size as u128))
-            }
+            Shortage::Elements(count, size) => match *count as u128 * *size as u128 {
+                // Nothing was missing here, but earlier in the call.
+                0 => f.write_str("cannot allocate memory"),
+                bytes => write!(f, "cannot allocate {} bytes", grouped(bytes)),
+            },
             Shortage::Text(text) => f.write_str(text),
         }
     }
@@ -93,7 +95,7 @@ mod tests {
 
     #[test]
     fn bytes_are_written_in_groups_of_three_digits() {
-        for (count, text) in [(0, "0"), (125, "1,000"), (12_345_678, "98,765,424")] {
+        for (count, text) in [(1, "8"), (125, "1,000"), (12_345_678, "98,765,424")] {
             assert_eq!(Shortage::Elements(count, 8).to_string(), format!("cannot allocate {text} bytes"));
         }
     }

@@ -217,7 +217,7 @@ pub unsafe extern "C" fn plim_estimator_set_weights(
         let estimator = ptr::handle("estimator", estimator)?;
         // SAFETY: the caller promises `num_nodes` readable weights.
         let weights = unsafe { ptr::slice("weights", weights, num_nodes) }?;
-        estimator.write()?.set_distribution(Distribution::from_weights(weights)?)
+        estimator.write()?.set_distribution(Distribution::from_weights(weights).for_the("weights")?)
     })
 }
 
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn plim_estimator_set_draws(
         let estimator = ptr::handle("estimator", estimator)?;
         // SAFETY: the caller promises `count` readable ids.
         let nodes = unsafe { ptr::slice("nodes", nodes, count) }?;
-        estimator.write()?.set_draws(layer, nodes)
+        estimator.write()?.set_draws(layer, nodes).for_the("draws")
     })
 }
 

@@ -5,7 +5,7 @@ use super::guard::{getter, guard};
 use super::handle::Object;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::{Graph, Normalization, Split, check_indptr};
 use std::ffi::{c_char, c_void};
 
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn plim_graph_from_edge_list(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Graph::from_edge_list(path, num_nodes)?)
+        out.give(Graph::from_edge_list(path, num_nodes).for_the(format_args!("edges in {}", path.display()))?)
     })
 }
 
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const 
         let graph = ptr::handle("graph", graph)?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        graph.read()?.save(path)
+        graph.read()?.save(path).for_the(format_args!("file {}", path.display()))
     })
 }
 
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directo
         let graph = ptr::handle("graph", graph)?;
         // SAFETY: the caller promises `directory` is NULL or a string.
         let directory = unsafe { ptr::path("directory", directory) }?;
-        graph.read()?.save_store(directory)
+        graph.read()?.save_store(directory).for_the(format_args!("store {}", directory.display()))
     })
 }
 

@@ -104,7 +104,7 @@ pub unsafe extern "C" fn plim_model_save(model: *const plim_model, path: *const 
         let model = ptr::handle("model", model)?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        model.read()?.save(path)
+        model.read()?.save(path).for_the(format_args!("file {}", path.display()))
     })
 }
 

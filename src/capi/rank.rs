@@ -276,7 +276,7 @@ pub unsafe extern "C" fn plim_rank_data_set_split(
         let split = constant::<Split>(split)?;
         // SAFETY: the caller promises `count` readable numbers.
         let queries = unsafe { ptr::slice("queries", queries, count) }?;
-        data.write()?.set_split(split, queries)
+        data.write()?.set_split(split, queries).for_the("split")
     })
 }
 

@@ -1,7 +1,7 @@
 //! Compressed sparse rows: the storage of adjacency, features and ÂX.
 //!
-//! These are plain arrays and no matrix type of a crate, because they are reserved fallibly, changed in place (a
-//! diagonal comes and goes with the normalisation), and may lie in a mapped file or in memory of the caller.
+//! These are plain arrays and no matrix type of a crate. They are reserved fallibly and changed in place: a diagonal comes
+//! and goes with the normalisation. They may also lie in a mapped file or in memory of the caller.
 
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve};
 use crate::kernel::{Array, Sparse};

@@ -27,7 +27,7 @@ pub use pages::try_zeros;
 pub use parts::Parts;
 pub use threads::Threads;
 
-/// A compressed sparse matrix by rows. Whoever builds one guarantees that `indptr` ascends from 0, that `indices` are
+/// A compressed sparse matrix by rows. Its creator guarantees that `indptr` ascends from 0, that `indices` are
 /// in range, and that no column occurs twice in a row.
 #[derive(Clone, Copy)]
 pub struct Sparse<'a> {
