@@ -41,6 +41,11 @@ fn assert_same(found: &Entries, wanted: &Entries) {
     }
 }
 
+/// Any of the normalisations.
+fn normalizations() -> impl Strategy<Value = Normalization> {
+    prop_oneof![Just(Normalization::Symmetric), Just(Normalization::Row), Just(Normalization::None)]
+}
+
 /// Edges with repeats, both directions, self-loops and, maybe, weights (some of them 0).
 fn edge_lists() -> impl Strategy<Value = (usize, Vec<(i32, i32, f32)>, bool)> {
     (1usize..20).prop_flat_map(|n| {
@@ -53,7 +58,7 @@ fn edge_lists() -> impl Strategy<Value = (usize, Vec<(i32, i32, f32)>, bool)> {
 proptest! {
     #[test]
     fn edges_merge_as_documented_and_every_change_of_normalisation_gives_the_definition(
-        (n, edges, weighted) in edge_lists(), changes in prop::collection::vec(0..3, 0..6),
+        (n, edges, weighted) in edge_lists(), changes in prop::collection::vec(normalizations(), 0..6),
     ) {
         let mut a = Entries::new();
         for &(u, v, w) in &edges {
@@ -68,8 +73,7 @@ proptest! {
         let mut graph = Graph::from_edges(n, &sources, &targets, weighted.then_some(&weights)).unwrap();
         prop_assert_eq!(graph.num_edges(), a.keys().filter(|(v, u)| v <= u).count());
         assert_same(&entries(graph.operator()), &normalised(n, &a, Normalization::Symmetric));
-        for change in changes {
-            let normalization = Normalization::try_from(change).unwrap();
+        for normalization in changes {
             graph.set_normalization(normalization).unwrap();
             assert_same(&entries(graph.operator()), &normalised(n, &a, normalization));
             prop_assert_eq!(graph.num_edges(), a.keys().filter(|(v, u)| v <= u).count());
@@ -78,7 +82,7 @@ proptest! {
 
     #[test]
     fn a_matrix_stays_as_given_directed_or_not(
-        (n, cells, weighted) in edge_lists(), normalization in 0..3,
+        (n, cells, weighted) in edge_lists(), normalization in normalizations(),
     ) {
         let mut a = Entries::new();
         for &(v, u, w) in &cells {
@@ -92,14 +96,13 @@ proptest! {
         let indices: Vec<_> = by_row.iter().map(|c| c.1).collect();
         let values: Vec<_> = by_row.iter().map(|c| c.2).collect();
         let mut graph = Graph::from_csr(n, &indptr, &indices, weighted.then_some(&values)).unwrap();
-        let normalization = Normalization::try_from(normalization).unwrap();
         graph.set_normalization(normalization).unwrap();
         prop_assert_eq!(graph.num_edges(), a.len());
         assert_same(&entries(graph.operator()), &normalised(n, &a, normalization));
     }
 
     #[test]
-    fn a_saved_graph_loads_as_it_was((n, edges, weighted) in edge_lists(), normalization in 0..3, directed: bool) {
+    fn a_saved_graph_loads_as_it_was((n, edges, weighted) in edge_lists(), normalization in normalizations(), directed: bool) {
         let (sources, targets): (Vec<_>, Vec<_>) = edges.iter().map(|e| (e.0, e.1)).unzip();
         let weights: Vec<_> = edges.iter().map(|e| e.2).collect();
         let mut graph = Graph::from_edges(n, &sources, &targets, weighted.then_some(&weights)).unwrap();
@@ -109,7 +112,7 @@ proptest! {
             let values = weighted.then(|| a.values.to_vec());
             graph = Graph::from_csr(n, a.indptr, a.indices, values.as_deref()).unwrap();
         }
-        graph.set_normalization(Normalization::try_from(normalization).unwrap()).unwrap();
+        graph.set_normalization(normalization).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph.npz");
         graph.save(&path).unwrap();
