@@ -1,7 +1,7 @@
-//! One `Error`, one `Result`: what can go wrong, in the words a caller reads in `plim_last_error()`.
+//! One `Error`, one `Result`, and reservations of memory that fail with it. The texts are what a caller reads as the
+//! last error.
 
-use crate::memory;
-use std::collections::TryReserveError;
+use crate::memory::{self, Shortage};
 use std::fmt::Display;
 
 /// What went wrong. Each kind is one status of the C interface; the text names the argument, the index
@@ -29,9 +29,9 @@ pub enum Error {
     /// A file is not what its format says.
     #[error("{0}")]
     BadFormat(String),
-    /// Memory for the result could not be had.
+    /// Memory could not be allocated.
     #[error("{0}")]
-    OutOfMemory(String),
+    OutOfMemory(Shortage),
     /// A loss or a gradient is not finite.
     #[error("{0}")]
     Diverged(String),
@@ -58,9 +58,23 @@ pub enum Error {
 /// The library's result.
 pub type Result<T> = std::result::Result<T, Error>;
 
-impl From<TryReserveError> for Error {
-    fn from(_: TryReserveError) -> Self {
-        Error::OutOfMemory("out of memory".to_string())
+/// Names what memory is for, in case it cannot be allocated. Costs nothing otherwise.
+pub(crate) trait ForThe {
+    /// The same result; an `OutOfMemory` that has no purpose yet gets this one: "… bytes for the `purpose`".
+    fn for_the(self, purpose: impl Display) -> Self;
+}
+
+impl<T> ForThe for Result<T> {
+    #[inline]
+    fn for_the(self, purpose: impl Display) -> Self {
+        #[cold]
+        fn named(error: Error, purpose: impl Display) -> Error {
+            match error {
+                Error::OutOfMemory(shortage) => Error::OutOfMemory(shortage.for_the(purpose)),
+                other => other,
+            }
+        }
+        self.map_err(|error| named(error, purpose))
     }
 }
 
@@ -91,16 +105,40 @@ impl Error {
     }
 }
 
-/// `OutOfMemory` if memory has run out during this call: then the next large thing need not be tried.
+/// Fails with `OutOfMemory` if memory has run out during this call.
 pub(crate) fn check_memory() -> Result<()> {
-    if memory::is_short() { Err(Error::OutOfMemory("out of memory".to_string())) } else { Ok(()) }
+    let text = || "memory ran out during this call".to_string();
+    if memory::is_short() { Err(Error::OutOfMemory(text().into())) } else { Ok(()) }
+}
+
+/// `OutOfMemory` for `count` elements of type `T`.
+#[cold]
+fn shortage<T>(count: usize) -> Error {
+    Error::OutOfMemory(Shortage::Elements(count, size_of::<T>()))
+}
+
+/// Makes room for exactly `more` elements beyond those of `v`, or fails with `OutOfMemory`.
+pub(crate) fn try_reserve_exact<T>(v: &mut Vec<T>, more: usize) -> Result<()> {
+    match memory::is_short() || v.try_reserve_exact(more).is_err() {
+        true => Err(shortage::<T>(v.len().saturating_add(more))),
+        false => Ok(()),
+    }
+}
+
+/// Makes room for `more` elements beyond those of `v`, with slack for later calls, or fails with `OutOfMemory`: "… bytes
+/// for the `purpose`".
+#[inline]
+pub(crate) fn try_reserve<T>(v: &mut Vec<T>, more: usize, purpose: &str) -> Result<()> {
+    match v.try_reserve(more) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(shortage::<T>(v.len().saturating_add(more))).for_the(purpose),
+    }
 }
 
 /// An empty vector with room for exactly `capacity` elements, or `OutOfMemory`.
 pub(crate) fn try_with_capacity<T>(capacity: usize) -> Result<Vec<T>> {
-    check_memory()?;
     let mut v = Vec::new();
-    v.try_reserve_exact(capacity)?;
+    try_reserve_exact(&mut v, capacity)?;
     Ok(v)
 }
 
@@ -120,8 +158,8 @@ pub(crate) fn try_copied<T: Copy>(source: &[T]) -> Result<Vec<T>> {
 
 /// Makes `v` hold `len` elements of unspecified value, for a buffer that is reused from step to step.
 ///
-/// Where it must grow, it takes half as much again and some: draws differ in size from step to step, a first step may
-/// even have none, and the slack keeps the next ones from allocating.
+/// A buffer that must grow gets half as much again and 4096 elements more: draws differ in size from step to step, a first
+/// step may have none at all, and the slack saves the next steps an allocation.
 pub(crate) fn try_resize<T: Copy + Default>(v: &mut Vec<T>, len: usize) -> Result<()> {
     try_reserve_with_slack(v, len)?;
     v.resize(len, T::default());
@@ -133,10 +171,9 @@ pub(crate) fn try_reserve_with_slack<T>(v: &mut Vec<T>, len: usize) -> Result<()
     const SLACK: usize = 4096;
     const MOST_SLACK: usize = 1 << 16;
     if v.capacity() < len.max(1) {
-        check_memory()?;
-        let wanted = len.saturating_add((len / 2).min(MOST_SLACK)).saturating_add(SLACK) - v.len();
-        if v.try_reserve_exact(wanted).is_err() {
-            v.try_reserve_exact(len - v.len())?;
+        let generous = len.saturating_add((len / 2).min(MOST_SLACK)).saturating_add(SLACK) - v.len();
+        if try_reserve_exact(v, generous).is_err() {
+            try_reserve_exact(v, len - v.len())?;
         }
     }
     Ok(())

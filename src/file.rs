@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What the operating system said of `path`.
 pub fn io_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::OutOfMemory => Error::OutOfMemory(format!("{}: out of memory", path.display())),
+        io::ErrorKind::OutOfMemory => {
+            Error::OutOfMemory(format!("cannot allocate memory for {}", path.display()).into())
+        }
         _ => Error::Io(format!("{}: {error}", path.display())),
     }
 }
@@ -69,7 +71,7 @@ pub struct Folder {
 impl Folder {
     /// Writes a file of this name into it.
     pub fn write(&mut self, name: &'static str, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
-        self.names.try_reserve(1)?;
+        crate::error::try_reserve(&mut self.names, 1, "names of files")?;
         self.names.push(name);
         write_atomically(&self.path.join(name), write)
     }

@@ -1,7 +1,8 @@
-//! Locks that a child after `fork` finds open.
+//! Locks that a child finds open after `fork`.
 //!
-//! A child has only the thread that forked: a lock that another one held would stay closed for good. So whoever takes a lock
-//! that others wait for keeps forks away meanwhile, and whoever forks waits for such locks (`capi::fork`).
+//! A child has only the thread that forked: a lock that another thread held would stay closed in it. So a thread that
+//! takes a lock which others wait for prevents forks meanwhile, and a thread that forks waits for such locks
+//! (`capi::fork`).
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -10,10 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 
 static FORKS: RwLock<()> = RwLock::new(());
 
-/// The id of this process, if whoever forks tells the child its own; 0 otherwise.
+/// The id of this process, once [`note_process`] has stored it; 0 before.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// The id of this process: without a system call, once forks are watched.
+/// The id of this process; needs no system call once forks are watched.
 pub(crate) fn process() -> u32 {
     match PROCESS.load(Ordering::Relaxed) {
         0 => std::process::id(),
@@ -21,20 +22,20 @@ pub(crate) fn process() -> u32 {
     }
 }
 
-/// Forks are watched from here on, or this is a child: its id is as it is now until the next call.
+/// Stores the id of this process. Called when forks begin to be watched, and in each child.
 pub(crate) fn note_process() {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
 thread_local! {
-    /// Whether this thread keeps forks away.
+    /// Whether this thread prevents forks.
     static KEEPING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While it lives there is no fork.
+/// There is no fork while this lives.
 pub(crate) struct NoFork(Option<RwLockReadGuard<'static, ()>>);
 
-/// Keeps forks away; a thread that does so already may ask again.
+/// Prevents forks. A thread that already does may call this again.
 pub(crate) fn keep_away() -> NoFork {
     match KEEPING.replace(true) {
         true => NoFork(None),
@@ -50,19 +51,19 @@ impl Drop for NoFork {
     }
 }
 
-/// Waits until nobody keeps forks away, and lets nobody begin.
+/// Waits until no thread prevents forks, and lets none begin to.
 pub(crate) fn wait() -> RwLockWriteGuard<'static, ()> {
     FORKS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A mutex that is held, and no fork.
+/// A locked mutex, and no fork.
 pub(crate) struct Held<'a, T> {
     guard: MutexGuard<'a, T>,
     // Declared last, so dropped last.
     _no_fork: NoFork,
 }
 
-/// Takes a lock, whatever a panic has left in it.
+/// Locks a mutex, even if a panic poisoned it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Held<'_, T> {
     let no_fork = keep_away();
     Held { guard: mutex.lock().unwrap_or_else(PoisonError::into_inner), _no_fork: no_fork }

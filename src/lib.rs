@@ -1,15 +1,23 @@
 //! Plimsoll trains and runs graph neural networks inside another program, from a few sampled nodes per layer.
 //!
-//! The public interface is C (`include/plimsoll.h`, made from `capi`); this crate's Rust items are its inside, and may
-//! change with any release. Data flow down this list; a module uses only those above it.
+//! The public interface is C (`include/plimsoll.h`, generated from `capi`). The Rust items of this crate are its inside and
+//! may change with any release. Data flow down this table: a module uses only modules above it. `tests/layering.rs` reads
+//! the table and holds every file in `src` to it.
 //!
-//! | module | what lives there |
+//! | module | what it holds |
 //! |---|---|
-//! | `error`, `log`, `random`, `file`, `text` | one Error; messages; random numbers by key; files written whole or not at all; lines read |
+//! | `memory` | missing memory: what could not be allocated, and whether a call has run out of it |
+//! | `error` | one `Error`, one `Result`; reservations that can fail |
+//! | `fork` | locks that a child finds open after `fork` |
+//! | `log` | levels of messages, and the trait that takes them |
+//! | `file` | files that are written whole or not at all |
+//! | `text` | files of text, read field by field |
+//! | `tensors` | the head of a safetensors archive |
 //! | `kernel` | hot loops on plain slices, one table per instruction set; threads |
-//! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; where it comes from |
+//! | `random` | random numbers by key |
+//! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; its files |
 //! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â; which pairs of documents |
-//! | `model` | layers, parameters, forward and backward over a chain of blocks; how they are stored |
+//! | `model` | layers, parameters, forward and backward over a chain of blocks; its file |
 //! | `estimator` | full, unbiased, consistent: from a batch of a problem's items to a gradient |
 //! | `rank` | learning to rank: queries and their documents as a problem, measures, LETOR's format |
 //! | `optim` | schedules, projections, SGD and Adam; a caller's own problem |

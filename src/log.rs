@@ -1,36 +1,22 @@
-//! What long work tells whoever embeds the library. Nothing is printed: a message goes to a caller's function, or nowhere.
+//! Messages of long calls. Nothing is printed: a message goes to a function of the caller, or nowhere.
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// How much a message matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// The call is about to fail.
-    Error = 0,
-    /// It goes on, but not as was asked for, or at a cost.
-    Warning = 1,
-    /// What it does, and why.
-    Info = 2,
+    Error,
+    /// The call continues, but not as requested, or at a cost.
+    Warning,
+    /// What the call does, and why.
+    Info,
     /// Every epoch and every test.
-    Debug = 3,
-}
-
-impl TryFrom<i32> for Level {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Level::Error),
-            1 => Ok(Level::Warning),
-            2 => Ok(Level::Info),
-            3 => Ok(Level::Debug),
-            _ => Err(Error::InvalidArgument(format!("level = {value} is not a PLIM_LOG_ constant"))),
-        }
-    }
+    Debug,
 }
 
 impl Level {
-    /// Of the message that a call ends with this error. One that a caller cancelled ends as it should.
+    /// The level of the message about the error that ends a call. A cancelled call ends as requested.
     pub fn of(error: &Error) -> Self {
         match error {
             Error::Cancelled(_) => Level::Info,
@@ -39,16 +25,16 @@ impl Level {
     }
 }
 
-/// Takes messages.
+/// Receives messages.
 pub trait Log {
-    /// Whether messages of this level are wanted; others need not be made.
+    /// Whether messages of this level are wanted. Others are not made.
     fn wants(&self, level: Level) -> bool;
 
-    /// Takes one message, a line without its end.
+    /// Receives one message: a line without a newline.
     fn write(&mut self, level: Level, message: &str);
 }
 
-/// Makes a message and hands it over, if it is wanted.
+/// Makes a message and passes it on, if its level is wanted.
 pub fn tell(log: &mut (impl Log + ?Sized), level: Level, message: impl FnOnce() -> String) {
     if log.wants(level) {
         log.write(level, &message());

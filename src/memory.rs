@@ -1,33 +1,85 @@
-//! Whether memory has run out during the call at work.
+//! Missing memory: what could not be allocated, and whether memory has run out during the current call.
 //!
-//! What is large, or grows with the input, is reserved fallibly ([`crate::error`]). The small rest (a message, a name, a
-//! reference count) cannot fail in Rust without ending the process: the C library's allocator has a reserve for it
-//! (`capi::reserve`), and tells here when it had to use it. From then on the fallible kind fails at once, so that the call
-//! ends, with status 8, before the reserve does.
+//! Buffers that are large, or that grow with the input, are reserved fallibly ([`crate::error`]). The small rest (a message,
+//! a name, a reference count) cannot fail in Rust without ending the process. For these the C library's allocator keeps a
+//! reserve (`capi::reserve`) and reports each use of it here. From then on fallible reservations fail at once, so that the
+//! call ends, with status 8, before the reserve is empty.
 
 use std::cell::Cell;
+use std::fmt::{Display, Formatter};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What could not be allocated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shortage {
+    /// Room for this many elements of this many bytes each, for a purpose that nobody has named yet.
+    Elements(usize, usize),
+    /// A text that says it all.
+    Text(String),
+}
+
+impl Shortage {
+    /// The same shortage with the purpose of the memory, unless it has one.
+    pub fn for_the(self, purpose: impl Display) -> Self {
+        match self {
+            Shortage::Elements(..) => Shortage::Text(format!("{self} for the {purpose}")),
+            Shortage::Text(_) => self,
+        }
+    }
+}
+
+impl From<String> for Shortage {
+    fn from(text: String) -> Self {
+        Shortage::Text(text)
+    }
+}
+
+impl Display for Shortage {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Shortage::Elements(count, size) => match *count as u128 * *size as u128 {
+                // Nothing was missing here, but earlier in the call.
+                0 => f.write_str("cannot allocate memory"),
+                bytes => write!(f, "cannot allocate {} bytes", grouped(bytes)),
+            },
+            Shortage::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A number with a comma before every third digit from the right.
+fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
 
 /// How often the reserve was used.
 static SHORTAGES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// [`SHORTAGES`] when the call at work on this thread began; `None` on a thread that helps another's call.
+    /// [`SHORTAGES`] at the start of this thread's current call; `None` on a thread that helps another thread's call.
     static AT_FIRST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Memory was asked for, and the system had none.
+/// Notes that the system had no memory for a small block.
 #[cfg_attr(not(feature = "capi"), allow(dead_code))]
 pub(crate) fn note_shortage() {
     SHORTAGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A call begins; the answer is for [`end_call`].
+/// Begins a call; pass what it returns to [`end_call`].
 pub(crate) fn begin_call() -> Option<usize> {
     AT_FIRST.replace(Some(SHORTAGES.load(Ordering::Relaxed)))
 }
 
-/// A call ends; one that called it, through a callback, may go on.
+/// Ends a call. If it was made from a callback, the call around it is current again.
 pub(crate) fn end_call(before: Option<usize>) {
     AT_FIRST.set(before);
 }
@@ -35,4 +87,22 @@ pub(crate) fn end_call(before: Option<usize>) {
 /// Whether memory has run out since the call began.
 pub(crate) fn is_short() -> bool {
     AT_FIRST.get().is_some_and(|at_first| SHORTAGES.load(Ordering::Relaxed) != at_first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_written_in_groups_of_three_digits() {
+        for (count, text) in [(1, "8"), (125, "1,000"), (12_345_678, "98,765,424")] {
+            assert_eq!(Shortage::Elements(count, 8).to_string(), format!("cannot allocate {text} bytes"));
+        }
+    }
+
+    #[test]
+    fn the_first_purpose_stays() {
+        let shortage = Shortage::Elements(usize::MAX, 4).for_the("features").for_the("graph");
+        assert_eq!(shortage.to_string(), "cannot allocate 73,786,976,294,838,206,460 bytes for the features");
+    }
 }

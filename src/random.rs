@@ -1,15 +1,14 @@
-//! Random numbers by key: the same (seed, purpose, step, layer) always gives the same stream, whoever asks and when.
+//! Random numbers by key: the same (seed, purpose, step, layer) always gives the same stream.
 //!
-//! The generator is ChaCha with 8 rounds, whose 256-bit key holds the four numbers and whose counter is the index
-//! within the stream. Integers and reals are made from its words here, so that a release of a crate below cannot
-//! change them.
+//! The generator is ChaCha with 8 rounds. Its 256-bit key holds the four numbers, its counter is the index within the
+//! stream. Integers and reals are made from its words here, so that a release of another crate cannot change them.
 
 use crate::kernel::{CHACHA_WORDS, exchange_last, table};
 use rand_core::block::{BlockRng, Generator};
 use rand_core::{Infallible, TryRng};
 use rand_distr::Distribution;
 
-/// What a stream is for. Streams of different purposes never share numbers, even under one seed.
+/// What a stream is for. Streams of different purposes share no numbers, even with the same seed.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Initial parameters of a model.
@@ -27,8 +26,8 @@ pub enum Purpose {
 /// A stream of random numbers.
 pub struct Stream(BlockRng<ChaCha8>);
 
-/// Where the words of a stream come from, many at once. The crate `chacha20` makes 64 at once, with AVX-512 as well: an eighth of
-/// Mixture's steps.
+/// The source of a stream's words, many at once. The crate `chacha20` makes 64 at once, also with AVX-512; that took
+/// an eighth of the time of Mixture's steps.
 struct ChaCha8 {
     key: [u32; 8],
     /// The next block.
@@ -44,7 +43,7 @@ impl Generator for ChaCha8 {
     }
 }
 
-/// What distributions draw from.
+/// The interface that distributions draw from.
 impl TryRng for Stream {
     type Error = Infallible;
 
@@ -72,11 +71,11 @@ impl Stream {
         Stream(BlockRng::new(ChaCha8 { key, counter: 0 }))
     }
 
-    /// A whole number in `0 .. n`, all alike. `n` must not be 0.
+    /// An integer in `0 .. n`, uniformly. `n` must not be 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         // Lemire's method: the high half of a product with a random word, redrawn in the rare case that would favour
-        // some. Half a word's bits do for small numbers.
+        // some numbers. Half a word has enough bits for small n.
         if let Ok(n) = u32::try_from(n) {
             loop {
                 let product = u64::from(self.0.next_word()) * u64::from(n);
@@ -93,14 +92,14 @@ impl Stream {
         }
     }
 
-    /// The numbers that so many calls of [`Stream::below`] give, where none of them has to be redrawn; else others, as good.
-    /// `n` must not be 0, unless no number is wanted.
+    /// The numbers that as many calls of [`Stream::below`] return if none of them has to be redrawn; otherwise other
+    /// numbers of the same distribution. `n` must not be 0 unless `out` is empty.
     pub fn fill_below(&mut self, n: u32, out: &mut [i32]) {
         const AT_ONCE: usize = 64;
         if out.is_empty() {
             return;
         }
-        // Below it the lower half of a product shows that its number would come too often.
+        // If the lower half of a product is less than this, its number would come too often.
         let least = n.wrapping_neg() % n;
         let mut bytes = [0u8; 4 * AT_ONCE];
         for out in out.chunks_mut(AT_ONCE) {
@@ -118,8 +117,8 @@ impl Stream {
         }
     }
 
-    /// Puts a list into an order by chance, all orders alike: as a call of [`Stream::below`] for each place would, but for the
-    /// numbers that it leaves unused at the end.
+    /// Shuffles a list, uniformly over all orders: as a call of [`Stream::below`] for each place would, except for
+    /// words that it leaves unused at the end.
     pub fn shuffle(&mut self, list: &mut [i32]) {
         const AT_ONCE: usize = 64;
         let mut bytes = [0u8; 4 * AT_ONCE];
@@ -132,7 +131,7 @@ impl Stream {
             for (other, word) in others[..now].iter_mut().zip(words) {
                 let product = u64::from(u32::from_le_bytes(*word)) * u64::from(choices);
                 *other = (product >> 32) as u32;
-                // Perhaps: those that come too often are among them.
+                // A superset of the words that must be redrawn.
                 redraw |= (product as u32) < choices;
                 choices -= 1;
             }
@@ -144,8 +143,8 @@ impl Stream {
         }
     }
 
-    /// For the last place of `left`, and as many before it as there are in `others`, each one of the places up to it. By these words
-    /// and as many more as it takes.
+    /// Draws for each of the last places of `left`, as many as `others` has, one of the places up to it, from these
+    /// words and then from further ones.
     #[cold]
     fn draw_places(&mut self, left: usize, words: &[[u8; 4]], others: &mut [u32]) {
         let mut words = words.iter();
@@ -161,7 +160,7 @@ impl Stream {
         }
     }
 
-    /// Any word: a seed for other streams.
+    /// A random word, such as a seed for other streams.
     pub fn word(&mut self) -> u64 {
         self.0.next_u64_from_u32()
     }
@@ -178,7 +177,7 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// How many of `trials` succeed when each does with probability `p`.
+    /// The number of successes in `trials` independent trials of probability `p`.
     pub fn binomial(&mut self, trials: u64, p: f64) -> u64 {
         match rand_distr::Binomial::new(trials, p.clamp(0.0, 1.0)) {
             Ok(distribution) => distribution.sample(self),
@@ -186,9 +185,9 @@ impl Stream {
         }
     }
 
-    /// How many failures come before the first success of probability `p`, in (0, 1).
+    /// The number of failures before the first success of probability `p`, in (0, 1).
     pub fn geometric(&mut self, p: f64) -> u64 {
-        // Saturates: `as` gives u64::MAX for anything larger.
+        // Saturates: `as` returns u64::MAX for anything larger.
         ((1.0 - self.unit()).ln() / (-p).ln_1p()) as u64
     }
 }

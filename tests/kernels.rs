@@ -1,4 +1,4 @@
-//! Every table of kernels computes the same products and softmax: exactly where the arithmetic is exact, and elsewhere
+//! Every table of kernels computes the same products and softmax: exactly where the arithmetic is exact, otherwise
 //! within the rounding of an independent computation.
 
 mod common;
@@ -72,9 +72,9 @@ fn real(random: &mut Random) -> f32 {
     random.float(-1.0, 1.0)
 }
 
-/// Calls `check(factor, pick, count)` for left factors of many shapes: 0 to 9 rows (the dense kernels work up to 8 at a time), and
-/// more than their groups of 64; few and many columns, up to more than the narrow kernels have at hand at a time (512);
-/// from the first row on, from another one, and as a list with repetitions.
+/// Calls `check(factor, pick, count)` for left factors of many shapes: 0 to 9 rows (the dense kernels process up to 8
+/// at a time) and more than their groups of 64; few and many columns, up to more than the narrow kernels transpose at
+/// a time (512); picked from the first row on, from another row on, and as a list with repeats.
 fn for_each_left_factor(
     random: &mut Random,
     number: fn(&mut Random) -> f32,
@@ -91,7 +91,7 @@ fn for_each_left_factor(
     }
 }
 
-/// `|found − wanted| ≤ (terms + 1)·2^-24·Σ|a||b|`: a sum of so many products, rounded at each step, fused or not.
+/// `|found − wanted| ≤ (terms + 1)·2^-24·Σ|a||b|`: a sum of this many products, rounded at each step, fused or not.
 fn assert_rounded(found: &[f32], wanted: &Array2<f64>, magnitude: &Array2<f64>, terms: usize, name: &str) {
     for ((&found, &wanted), &magnitude) in found.iter().zip(wanted).zip(magnitude) {
         let error = (f64::from(found) - wanted).abs();
@@ -104,13 +104,13 @@ fn bits_of(reals: &Array2<f64>) -> Vec<u32> {
     reals.iter().map(|&x| (x as f32).to_bits()).collect()
 }
 
-/// Sums of whole numbers may be 0 or −0 by the order of their terms, which are the same number.
+/// Sums of integers may be 0 or −0, depending on the order of their terms; both are the same number.
 fn without_minus_zero(values: &[f32]) -> Vec<u32> {
     bits(&values.iter().map(|v| v + 0.0).collect::<Vec<_>>())
 }
 
 #[test]
-fn the_portable_table_is_there_and_comes_last() {
+fn the_portable_table_is_always_available_and_comes_last() {
     let names: Vec<&str> = available().iter().map(|t| t.name).collect();
     assert_eq!(names.last(), Some(&"portable"));
     assert!(names.contains(&table().name));
@@ -118,7 +118,7 @@ fn the_portable_table_is_there_and_comes_last() {
 }
 
 #[test]
-fn products_of_whole_numbers_are_exact_in_every_table() {
+fn products_of_integers_are_exact_in_every_table() {
     let mut random = Random::new(1);
     for width in widths() {
         for_each_left_factor(&mut Random::new(width as u64), whole_number, |factor, pick, count| {
@@ -143,7 +143,7 @@ fn transposed_products_of_whole_numbers_are_exact_in_every_table() {
         for_each_left_factor(&mut Random::new(width as u64), whole_number, |factor, pick, count| {
             let g: Vec<f32> = (0..count * width).map(|_| whole_number(&mut random)).collect();
             let before: Vec<f32> = (0..factor.depth * width).map(|_| whole_number(&mut random)).collect();
-            // It adds to what is there.
+            // The product is added to M.
             let sum = matrix(&before, width) + factor.picked(pick, count).t().dot(&matrix(&g, width));
             let wanted = bits_of(&sum);
             for table in available() {
@@ -159,7 +159,7 @@ fn transposed_products_of_whole_numbers_are_exact_in_every_table() {
 }
 
 #[test]
-fn sums_are_added_number_by_number_in_every_table() {
+fn sums_are_added_elementwise_in_every_table() {
     let mut random = Random::new(9);
     for len in [0, 1, 7, 16, 100, 531] {
         let mut numbers = || (0..len).map(|_| whole_number(&mut random)).collect::<Vec<f32>>();
@@ -224,7 +224,7 @@ fn products_of_reals_are_rounded_as_they_must_be_in_every_table() {
     }
 }
 
-/// What a table promises beyond accuracy: a row's bits are its own, whatever stands beside it.
+/// Beyond accuracy: the bits of a row do not depend on the rows beside it.
 #[test]
 fn a_row_has_the_same_bits_alone_and_in_company() {
     let mut random = Random::new(4);
@@ -247,7 +247,8 @@ fn a_row_has_the_same_bits_alone_and_in_company() {
     }
 }
 
-/// A factor that does not fit the cache is read row by row, and a row has the same bits as from one that does, however long it is.
+/// A factor that does not fit the cache is read row by row, and each row has the same bits as with one that does,
+/// however long the row is.
 #[test]
 fn rows_of_a_large_factor_are_summed_as_those_of_a_small_one() {
     let mut random = Random::new(9);
@@ -293,13 +294,13 @@ fn shared_products_have_the_bits_of_one_thread() {
 }
 
 #[test]
-fn shared_products_of_few_or_many_columns_have_them_too() {
+fn shared_products_of_few_or_many_columns_have_the_bits_of_one_thread() {
     for (depth, width) in [(500, 16), (500, 3), (131, 4), (1433, 7), (95, 1)] {
         check_shared_products(16 * 24 * 32, depth, width);
     }
 }
 
-/// Gives into how many parts the sum over sparse rows is cut.
+/// Returns the number of parts of the sum over sparse rows.
 fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
     let mut random = Random::new(5);
     let factor = Factor::new(count, depth, &mut random, real);
@@ -335,7 +336,7 @@ fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
 }
 
 #[test]
-fn two_lists_are_worked_in_pieces_that_belong_together() {
+fn two_lists_are_processed_in_matching_pieces() {
     for threads in [1, 3].map(|count| Threads::new(count).unwrap()) {
         for entries in [1, 1 << 20] {
             let (mut a, mut b) = (vec![0f32; 1000], vec![0u8; 334]);
@@ -412,8 +413,8 @@ fn softmax_is_that_of_double_precision_in_every_table() {
                 let row: Vec<f32> = (0..width).map(|_| random.float(-spread, spread)).collect();
                 let (p, found) = softmax_of(table, &row);
                 let wanted = log_sum(&row);
-                // Each exponential has its error and the rounding of z − max (half a unit of up to 87); so has the sum,
-                // where each addition rounds too; the quotient is rounded once more.
+                // Each exponential has its error and the rounding of z − max (half a unit of up to 87); so has the
+                // sum, in which each addition rounds too; the quotient is rounded once more.
                 let differences = 87f64.min(2.0 * spread) * ROUNDING;
                 let sum_error = EXP_ERROR + differences + width as f64 * ROUNDING;
                 for (&p, &z) in p.iter().zip(&row) {
@@ -445,7 +446,7 @@ fn exponential_is_exact_to_two_units_over_its_whole_range() {
             let (p, found) = softmax_of(table, &[0.0, x]);
             let exact = f64::from(x).exp();
             largest = largest.max((f64::from(p[1]) / f64::from(p[0]) / exact - 1.0).abs());
-            // The digits of a small log-sum are those of e^x, not what 1 + e^x has left of them.
+            // A small log-sum has the digits of e^x, not those that 1 + e^x keeps.
             assert!((found - exact.ln_1p()).abs() <= 1.001 * EXP_ERROR * exact, "{}: x = {x}", table.name);
         }
         assert!(largest <= 1.001 * (EXP_ERROR + 2.0 * ROUNDING), "{}: off by {largest:e}", table.name);
@@ -453,7 +454,7 @@ fn exponential_is_exact_to_two_units_over_its_whole_range() {
 }
 
 #[test]
-fn extreme_logits_neither_overflow_nor_vanish_into_nothing() {
+fn extreme_logits_neither_overflow_nor_vanish() {
     for table in available() {
         for big in [80.0, 1e4, 1e30, f32::MAX] {
             for row in [[big, -big, 0.0], [0.0, big, -big], [-big, 0.0, big]] {
@@ -464,7 +465,7 @@ fn extreme_logits_neither_overflow_nor_vanish_into_nothing() {
                 assert!(p.iter().enumerate().all(|(j, &p)| j == largest || f64::from(p) <= 1.1 * (-80f64).exp()));
                 assert_eq!(found, f64::from(big));
             }
-            // All alike, however large: no class is preferred, not by a bit.
+            // Equal logits, however large, must have equal probabilities, bit for bit.
             for row in [[big; 5], [-big; 5]] {
                 let (p, found) = softmax_of(table, &row);
                 assert!(p.iter().all(|&p| p == 0.2), "{}: {p:?}", table.name);
@@ -479,7 +480,7 @@ fn extreme_logits_neither_overflow_nor_vanish_into_nothing() {
 }
 
 #[test]
-fn a_nan_spoils_its_own_row_and_no_other() {
+fn a_nan_changes_its_own_row_only() {
     for table in available() {
         for width in [1, 2, 7, 16, 40] {
             for spoilt in 0..width {
@@ -646,7 +647,7 @@ fn a_finished_product_is_the_product_and_then_finished() {
 fn marked_entries_are_found_in_every_table_wherever_rows_lie() {
     let random = &mut Random::new(17);
     for (columns, share, longest) in [(1, 1.0, 1), (40, 0.3, 5), (500, 0.05, 40), (500, 1.0, 40), (3000, 0.0, 17)] {
-        // The rows touch each other, so that what is read beyond one is the next; the last ones end the matrix.
+        // The rows are adjacent, so that what is read beyond one is the next; the last ones end the matrix.
         let lengths: Vec<usize> = (0..60).map(|_| random.below(longest + 1)).collect();
         let indptr: Vec<i64> = std::iter::once(0)
             .chain(lengths.iter().scan(0, |sum, &length| {
@@ -655,7 +656,7 @@ fn marked_entries_are_found_in_every_table_wherever_rows_lie() {
             }))
             .collect();
         let indices: Vec<i32> = (0..indptr[60]).map(|_| random.below(columns) as i32).collect();
-        // Marks for half of the columns only: the others are not marked.
+        // Marks for the first half of the columns only; the others count as not marked.
         let known = columns.div_ceil(2);
         let mut marks = vec![0u8; known];
         (0..known).filter(|_| random.unit() < share).for_each(|k| marks[k] = 1);
@@ -697,7 +698,7 @@ fn every_table_has_the_words_of_chacha_however_far_into_the_stream() {
 }
 
 #[test]
-fn rectifying_stops_what_is_negative_both_ways() {
+fn rectifying_zeroes_negative_numbers_forward_and_backward() {
     for table in available() {
         let before = [-1.0, 0.0, -0.0, 2.0, f32::NAN, f32::NEG_INFINITY, 1e-40];
         let (one, mut h) = (Rows::Dense { data: &[1.0], width: 1 }, [9.0; 7]);

@@ -6,7 +6,7 @@ use super::handle::Object;
 use super::model::plim_model;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::Result;
+use crate::error::{ForThe, Result};
 use crate::estimator::{Estimator, Problem};
 use crate::sample::Distribution;
 
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn plim_estimator_consistent(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `num_layers` readable sizes.
         let sizes = unsafe { ptr::slice("sample_sizes", sample_sizes, num_layers) }?;
-        out.give(Estimator::consistent(sizes)?)
+        out.give(Estimator::consistent(sizes).for_the("sample sizes")?)
     })
 }
 
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn plim_estimator_set_weights(
         let estimator = ptr::handle("estimator", estimator)?;
         // SAFETY: the caller promises `num_nodes` readable weights.
         let weights = unsafe { ptr::slice("weights", weights, num_nodes) }?;
-        estimator.write()?.set_distribution(Distribution::from_weights(weights)?)
+        estimator.write()?.set_distribution(Distribution::from_weights(weights).for_the("weights")?)
     })
 }
 
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn plim_estimator_set_draws(
         let estimator = ptr::handle("estimator", estimator)?;
         // SAFETY: the caller promises `count` readable ids.
         let nodes = unsafe { ptr::slice("nodes", nodes, count) }?;
-        estimator.write()?.set_draws(layer, nodes)
+        estimator.write()?.set_draws(layer, nodes).for_the("draws")
     })
 }
 
@@ -318,7 +318,7 @@ pub(super) unsafe fn gradient_on<C: Opaque<Object: Problem>>(
     let buffer = unsafe { ptr::buffer("gradient", gradient, capacity, model.parameters().len()) }?;
     // SAFETY: as above.
     let loss = unsafe { ptr::optional_out("loss", loss) }?;
-    let (value, gradient) = estimator.gradient(&model, &*problem, batch)?;
+    let (value, gradient) = estimator.gradient(&model, &*problem, batch).for_the("gradient")?;
     buffer.put(gradient);
     loss.into_iter().for_each(|out| out.set(value));
     Ok(())

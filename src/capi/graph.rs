@@ -1,10 +1,11 @@
 //! Graphs.
 
+use super::constant::{Constant, constant};
 use super::guard::{getter, guard};
 use super::handle::Object;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::{Graph, Normalization, Split, check_indptr};
 use std::ffi::{c_char, c_void};
 
@@ -20,12 +21,29 @@ pub const PLIM_SPLIT_VAL: i32 = 1;
 /// Split of the nodes to report accuracy on.
 pub const PLIM_SPLIT_TEST: i32 = 2;
 
+impl Constant for Split {
+    const ARGUMENT: &'static str = "split";
+    const PREFIX: &'static str = "PLIM_SPLIT_";
+    const ALL: &'static [(i32, Self)] =
+        &[(PLIM_SPLIT_TRAIN, Split::Train), (PLIM_SPLIT_VAL, Split::Val), (PLIM_SPLIT_TEST, Split::Test)];
+}
+
 /// Â = D^-1/2 (A + I) D^-1/2, D the row sums of A + I. The default.
 pub const PLIM_NORMALIZATION_SYMMETRIC: i32 = 0;
 /// Â = D^-1 (A + I).
 pub const PLIM_NORMALIZATION_ROW: i32 = 1;
 /// Â = A exactly as it is; no I is added.
 pub const PLIM_NORMALIZATION_NONE: i32 = 2;
+
+impl Constant for Normalization {
+    const ARGUMENT: &'static str = "normalization";
+    const PREFIX: &'static str = "PLIM_NORMALIZATION_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_NORMALIZATION_SYMMETRIC, Normalization::Symmetric),
+        (PLIM_NORMALIZATION_ROW, Normalization::Row),
+        (PLIM_NORMALIZATION_NONE, Normalization::None),
+    ];
+}
 
 /// Tells the caller that arrays it has lent are no longer needed.
 ///
@@ -242,7 +260,7 @@ pub unsafe extern "C" fn plim_graph_from_edge_list(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Graph::from_edge_list(path, num_nodes)?)
+        out.give(Graph::from_edge_list(path, num_nodes).for_the(format_args!("edges in {}", path.display()))?)
     })
 }
 
@@ -297,7 +315,7 @@ pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const 
         let graph = ptr::handle("graph", graph)?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        graph.read()?.save(path)
+        graph.read()?.save(path).for_the(format_args!("file {}", path.display()))
     })
 }
 
@@ -319,7 +337,7 @@ pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directo
         let graph = ptr::handle("graph", graph)?;
         // SAFETY: the caller promises `directory` is NULL or a string.
         let directory = unsafe { ptr::path("directory", directory) }?;
-        graph.read()?.save_store(directory)
+        graph.read()?.save_store(directory).for_the(format_args!("store {}", directory.display()))
     })
 }
 
@@ -498,7 +516,7 @@ pub unsafe extern "C" fn plim_graph_set_split(
 ) -> plim_status {
     guard(|| {
         let graph = ptr::handle("graph", graph)?;
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         // SAFETY: the caller promises `count` readable ids.
         let nodes = unsafe { ptr::slice("nodes", nodes, count) }?;
         graph.write()?.set_split(split, nodes)
@@ -517,7 +535,7 @@ pub unsafe extern "C" fn plim_graph_set_split(
 pub extern "C" fn plim_graph_set_normalization(graph: *mut plim_graph, normalization: i32) -> plim_status {
     guard(|| {
         let graph = ptr::handle("graph", graph)?;
-        let normalization = Normalization::try_from(normalization)?;
+        let normalization = constant::<Normalization>(normalization)?;
         graph.write()?.set_normalization(normalization)
     })
 }
@@ -570,7 +588,7 @@ pub extern "C" fn plim_graph_num_classes(graph: *const plim_graph) -> usize {
 /// @return the number; 0 for another split, for NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_split_size(graph: *const plim_graph, split: i32) -> usize {
-    getter(|| Some(ptr::facts(graph)?.splits[Split::try_from(split).ok()? as usize]))
+    getter(|| Some(ptr::facts(graph)?.splits[constant::<Split>(split).ok()? as usize]))
 }
 
 /// Copies the node list of a split.
@@ -592,7 +610,7 @@ pub unsafe extern "C" fn plim_graph_copy_split(
 ) -> plim_status {
     guard(|| {
         let graph = ptr::handle("graph", graph)?;
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         let graph = graph.read()?;
         let nodes = graph.split(split);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.

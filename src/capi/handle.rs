@@ -198,14 +198,14 @@ pub fn insert<T: Object>(object: T) -> Result<usize> {
         Some(slot) => slot,
         None => {
             if table.slots.len() >> SLOT_BITS != 0 {
-                return Err(Error::OutOfMemory(format!("{} handles are in use", table.slots.len())));
+                return Err(Error::OutOfMemory(format!("{} handles are in use", table.slots.len()).into()));
             }
-            table.slots.try_reserve(1)?;
+            crate::error::try_reserve(&mut table.slots, 1, "table of handles")?;
             table.slots.push(Slot { generation: 0, object: None });
             // Room to note each slot as free, so that freeing never allocates.
             let total = table.slots.len();
             let noted = table.free.len();
-            table.free.try_reserve(total - noted)?;
+            crate::error::try_reserve(&mut table.free, total - noted, "table of handles")?;
             total - 1
         }
     };

@@ -1,5 +1,6 @@
 //! Telling a caller what long work does.
 
+use super::constant::{Constant, number_of};
 use crate::log::Level;
 use std::ffi::{c_char, c_void};
 
@@ -11,6 +12,17 @@ pub const PLIM_LOG_WARNING: i32 = 1;
 pub const PLIM_LOG_INFO: i32 = 2;
 /// Log level: every epoch and every sample size that is tried.
 pub const PLIM_LOG_DEBUG: i32 = 3;
+
+impl Constant for Level {
+    const ARGUMENT: &'static str = "level";
+    const PREFIX: &'static str = "PLIM_LOG_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_LOG_ERROR, Level::Error),
+        (PLIM_LOG_WARNING, Level::Warning),
+        (PLIM_LOG_INFO, Level::Info),
+        (PLIM_LOG_DEBUG, Level::Debug),
+    ];
+}
 
 /// Told what a call does.
 ///
@@ -53,7 +65,7 @@ impl Logger {
             let line = message.bytes().map(|byte| if byte < b' ' { b' ' } else { byte });
             let line: Vec<u8> = line.chain([0]).collect();
             // SAFETY: a function of the caller's with this signature, given its own data and a string.
-            unsafe { function(self.user_data, level as i32, line.as_ptr().cast()) }
+            unsafe { function(self.user_data, number_of(level), line.as_ptr().cast()) }
         }
     }
 }

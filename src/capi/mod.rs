@@ -1,13 +1,15 @@
 //! The C interface: one file per noun, thin. Each function borrows its arguments, calls safe code and gives the result.
 //!
 //! [`ptr`] is the only place that turns a raw pointer into a reference, [`guard`] the only one that catches panics,
-//! [`handle`] knows which handles live, [`status`] holds numbers and the text of the last error.
+//! [`handle`] knows which handles live, [`constant`] translates the numbers of constants, [`status`] holds the numbers of
+//! errors and the text of the last one.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)]
 // What a caller must promise stands in the header's words, parameter by parameter.
 #![allow(clippy::missing_safety_doc)]
 
 mod bound;
+mod constant;
 mod estimator;
 mod fork;
 mod graph;

@@ -1,11 +1,12 @@
 //! Models.
 
+use super::constant::constant;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
 use super::handle::Object;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::Split;
 use crate::model::{Model, macro_f1};
 use std::ffi::c_char;
@@ -63,7 +64,7 @@ pub unsafe extern "C" fn plim_model_gcn(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `num_widths` readable widths.
         let widths = unsafe { ptr::slice("widths", widths, num_widths) }?;
-        out.give(Model::gcn(widths, seed)?)
+        out.give(Model::gcn(widths, seed).for_the("parameters")?)
     })
 }
 
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut pli
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Model::load(path)?)
+        out.give(Model::load(path).for_the(format_args!("model in {}", path.display()))?)
     })
 }
 
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn plim_model_save(model: *const plim_model, path: *const 
         let model = ptr::handle("model", model)?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        model.read()?.save(path)
+        model.read()?.save(path).for_the(format_args!("file {}", path.display()))
     })
 }
 
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn plim_model_clone(model: *const plim_model, out: *mut *m
         // SAFETY: the caller promises `out` is NULL or valid for one write.
         let out = unsafe { ptr::out("out", out) }?;
         let model = ptr::handle("model", model)?;
-        let clone = model.read()?.try_clone()?;
+        let clone = model.read()?.try_clone().for_the("parameters")?;
         out.give(clone)
     })
 }
@@ -289,7 +290,7 @@ pub unsafe extern "C" fn plim_model_predict(
         let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()[model.num_layers()])?;
         // SAFETY: the caller promises `probabilities` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("probabilities", probabilities, capacity, needed) }?;
-        model.predict(&graph, nodes, |rows| buffer.put(rows))
+        model.predict(&graph, nodes, |rows| buffer.put(rows)).for_the("prediction")
     })
 }
 
@@ -325,7 +326,7 @@ pub unsafe extern "C" fn plim_model_embed(
         let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()[layer + 1])?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, needed) }?;
-        model.embed(&graph, nodes, layer, |rows| buffer.put(rows))
+        model.embed(&graph, nodes, layer, |rows| buffer.put(rows)).for_the("embedding")
     })
 }
 
@@ -351,12 +352,12 @@ pub unsafe extern "C" fn plim_model_evaluate(
 ) -> plim_status {
     guard(|| {
         let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         // SAFETY: the caller promises `loss` is NULL or valid for one write.
         let loss = unsafe { ptr::optional_out("loss", loss) }?;
         // SAFETY: the caller promises `accuracy` is NULL or valid for one write.
         let accuracy = unsafe { ptr::optional_out("accuracy", accuracy) }?;
-        let values = model.read()?.evaluate(&*graph.read()?, split)?;
+        let values = model.read()?.evaluate(&*graph.read()?, split).for_the("evaluation")?;
         loss.into_iter().for_each(|out| out.set(values.0));
         accuracy.into_iter().for_each(|out| out.set(values.1));
         Ok(())
@@ -387,12 +388,12 @@ pub unsafe extern "C" fn plim_model_confusion(
 ) -> plim_status {
     guard(|| {
         let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         let model = model.read()?;
         let classes = model.widths()[model.num_layers()];
         // SAFETY: the caller promises `matrix` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("matrix", matrix, capacity, classes.saturating_mul(classes)) }?;
-        buffer.put(&model.confusion(&*graph.read()?, split)?);
+        buffer.put(&model.confusion(&*graph.read()?, split).for_the("evaluation")?);
         Ok(())
     })
 }

@@ -1,11 +1,12 @@
 //! Optimizers.
 
+use super::constant::{Constant, constant};
 use super::guard::{getter, guard};
 use super::handle::Object;
 use super::model::plim_model;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::optim::{Interrupt, Optimizer, Schedule, Set};
 use std::ffi::c_void;
 
@@ -20,6 +21,16 @@ pub const PLIM_SCHEDULE_CONSTANT: i32 = 0;
 pub const PLIM_SCHEDULE_INVERSE: i32 = 1;
 /// The step is γ/√k at the k-th update.
 pub const PLIM_SCHEDULE_INVERSE_SQRT: i32 = 2;
+
+impl Constant for Schedule {
+    const ARGUMENT: &'static str = "schedule";
+    const PREFIX: &'static str = "PLIM_SCHEDULE_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_SCHEDULE_CONSTANT, Schedule::Constant),
+        (PLIM_SCHEDULE_INVERSE, Schedule::Inverse),
+        (PLIM_SCHEDULE_INVERSE_SQRT, Schedule::InverseSqrt),
+    ];
+}
 
 /// A caller's own problem: fills `gradient` at `w`.
 ///
@@ -88,7 +99,7 @@ pub extern "C" fn plim_optimizer_free(optimizer: *mut plim_optimizer) {
 pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, schedule: i32) -> plim_status {
     guard(|| {
         let optimizer = ptr::handle("optimizer", optimizer)?;
-        let schedule = Schedule::try_from(schedule)?;
+        let schedule = constant::<Schedule>(schedule)?;
         optimizer.write()?.set_schedule(schedule);
         Ok(())
     })
@@ -222,7 +233,7 @@ pub unsafe extern "C" fn plim_optimizer_average(
         let average = optimizer.average()?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, average.len()) }?;
-        let mut rounded = try_filled(average.len(), 0f32)?;
+        let mut rounded = try_filled(average.len(), 0f32).for_the("average")?;
         rounded.iter_mut().zip(average).for_each(|(r, a)| *r = *a as f32);
         buffer.put(&rounded);
         Ok(())
@@ -266,8 +277,8 @@ pub unsafe extern "C" fn plim_optimizer_minimize(
         let (start, result) = unsafe { (ptr::slice("w", w.cast_const(), dim)?, ptr::buffer("w", w, dim, dim)?) };
         // SAFETY: the caller promises `average` is NULL or valid for `dim` writes.
         let out = unsafe { ptr::optional_buffer("average", average, dim) }?;
-        let mut iterate = try_copied(start)?;
-        let mut mean = try_filled(if out.is_some() { dim } else { 0 }, 0.0)?;
+        let mut iterate = try_copied(start).for_the("iterate")?;
+        let mut mean = try_filled(if out.is_some() { dim } else { 0 }, 0.0).for_the("average")?;
         let averaging = out.is_some().then_some(&mut mean[..]);
         let outcome = optimizer.write()?.minimize(num_steps, &mut iterate, averaging, |step, w, g| {
             // SAFETY: a function of the caller's with the signature of plim_oracle, given arrays of `dim` elements.

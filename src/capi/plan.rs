@@ -1,5 +1,6 @@
 //! How few draws suffice, and whether they pay.
 
+use super::constant::{Constant, constant};
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
@@ -10,7 +11,7 @@ use super::status::plim_status;
 use super::tail::{ProbeOptions, plim_probe_options};
 use crate::error::Result;
 use crate::estimator::Problem;
-use crate::theory::plan::{Goal, Plan, plan};
+use crate::theory::plan::{Goal, Number, Plan, plan};
 use std::ffi::c_char;
 
 /// How few draws suffice, and what they cost. Release it with plim_plan_free().
@@ -38,6 +39,23 @@ pub const PLIM_PLAN_C: i32 = 7;
 pub const PLIM_PLAN_TAU: i32 = 8;
 /// r² of the fitted tail; NaN without one.
 pub const PLIM_PLAN_R_SQUARED: i32 = 9;
+
+impl Constant for Number {
+    const ARGUMENT: &'static str = "what";
+    const PREFIX: &'static str = "PLIM_PLAN_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_PLAN_SAMPLE_SIZE, Number::SampleSize),
+        (PLIM_PLAN_MISSES, Number::Misses),
+        (PLIM_PLAN_UPPER, Number::Upper),
+        (PLIM_PLAN_SECONDS, Number::Seconds),
+        (PLIM_PLAN_EXACT_SECONDS, Number::ExactSeconds),
+        (PLIM_PLAN_UNBIASED_SECONDS, Number::UnbiasedSeconds),
+        (PLIM_PLAN_UNBIASED_BATCH, Number::UnbiasedBatch),
+        (PLIM_PLAN_C, Number::C),
+        (PLIM_PLAN_TAU, Number::Tau),
+        (PLIM_PLAN_R_SQUARED, Number::RSquared),
+    ];
+}
 
 /// A buffer of this many bytes holds every text of plim_plan_describe().
 pub const PLIM_PLAN_TEXT_SIZE: usize = 512;
@@ -178,7 +196,7 @@ pub unsafe extern "C" fn plim_plan_get(plan: *const plim_plan, what: i32, out: *
     guard(|| {
         // SAFETY: the caller promises `out` is NULL or valid for one write.
         let out = unsafe { ptr::out("out", out) }?;
-        out.set(ptr::handle("plan", plan)?.read()?.number(what)?);
+        out.set(ptr::handle("plan", plan)?.read()?.number(constant(what)?));
         Ok(())
     })
 }

@@ -1,5 +1,6 @@
 //! Learning to rank.
 
+use super::constant::constant;
 use super::estimator::{gradient_on, plim_estimator};
 use super::guard::{getter, guard};
 use super::handle::Object;
@@ -10,7 +11,7 @@ use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use super::tail::{measure, plim_probe_options, plim_tail};
 use super::train::{plim_history, plim_train_options, train_on};
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::{Split, check_indptr};
 use crate::rank::{Data, Gain, Measure};
 use crate::theory::plan::Goal;
@@ -113,7 +114,7 @@ pub unsafe extern "C" fn plim_rank_data_new(
             cells.ok_or_else(|| Error::InvalidArgument(format!("num_features = {num_features} is too large")))?;
         // SAFETY: the caller promises `num_documents` × `num_features` readable values.
         let row_major = unsafe { ptr::slice("row_major", row_major, cells) }?;
-        out.give(Data::dense(num_features, row_major, relevance, offsets)?)
+        out.give(Data::dense(num_features, row_major, relevance, offsets).for_the("documents")?)
     })
 }
 
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn plim_rank_data_new_sparse(
         let indices = unsafe { ptr::slice("indices", indices, entries) }?;
         // SAFETY: as above.
         let values = unsafe { ptr::slice("values", values, entries) }?;
-        out.give(Data::sparse(num_features, (indptr, indices, values), relevance, offsets)?)
+        out.give(Data::sparse(num_features, (indptr, indices, values), relevance, offsets).for_the("documents")?)
     })
 }
 
@@ -185,7 +186,7 @@ pub unsafe extern "C" fn plim_rank_data_load(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Data::load(path, num_features)?)
+        out.give(Data::load(path, num_features).for_the(format_args!("documents in {}", path.display()))?)
     })
 }
 
@@ -220,7 +221,7 @@ pub extern "C" fn plim_rank_data_append(
     guard(|| {
         let (data, other) = (ptr::handle("data", data)?, ptr::handle("other", other)?);
         let (mut data, other) = (data.write()?, other.read()?);
-        data.append(&other, Split::try_from(split)?)
+        data.append(&other, constant::<Split>(split)?).for_the("documents")
     })
 }
 
@@ -245,11 +246,11 @@ pub extern "C" fn plim_rank_data_standardize(
     guard(|| {
         let data = ptr::handle("data", data)?;
         if reference.is_null() {
-            return data.write()?.standardize(None);
+            return data.write()?.standardize(None).for_the("documents");
         }
         let reference = ptr::handle("reference", reference)?;
         let (mut data, reference) = (data.write()?, reference.read()?);
-        data.standardize(Some(&reference))
+        data.standardize(Some(&reference)).for_the("documents")
     })
 }
 
@@ -272,10 +273,10 @@ pub unsafe extern "C" fn plim_rank_data_set_split(
 ) -> plim_status {
     guard(|| {
         let data = ptr::handle("data", data)?;
-        let split = Split::try_from(split)?;
+        let split = constant::<Split>(split)?;
         // SAFETY: the caller promises `count` readable numbers.
         let queries = unsafe { ptr::slice("queries", queries, count) }?;
-        data.write()?.set_split(split, queries)
+        data.write()?.set_split(split, queries).for_the("split")
     })
 }
 
@@ -336,7 +337,7 @@ pub extern "C" fn plim_rank_data_num_features(data: *const plim_rank_data) -> us
 /// @return the number; 0 for another split, NULL or a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_split_size(data: *const plim_rank_data, split: i32) -> usize {
-    getter(|| Some(ptr::facts(data)?.splits[Split::try_from(split).ok()? as usize]))
+    getter(|| Some(ptr::facts(data)?.splits[constant::<Split>(split).ok()? as usize]))
 }
 
 /// Copies an array of the data.
@@ -376,7 +377,7 @@ pub unsafe extern "C" fn plim_rank_data_copy_split(
     capacity: usize,
 ) -> plim_status {
     // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-    unsafe { copy(data, (dst, capacity), |data| Ok(data.split(Split::try_from(split)?))) }
+    unsafe { copy(data, (dst, capacity), |data| Ok(data.split(constant::<Split>(split)?))) }
 }
 
 /// Copies where the documents of each query begin, and their number at last.
@@ -455,7 +456,7 @@ pub unsafe extern "C" fn plim_rank_score(
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.num_documents()) }?;
-        data.scores(&model, |scores| buffer.put(scores))
+        data.scores(&model, |scores| buffer.put(scores)).for_the("scores")
     })
 }
 
@@ -494,7 +495,7 @@ pub unsafe extern "C" fn plim_rank_evaluate(
                 ptr::optional_out("ndcg", ndcg)?,
             ]
         };
-        let measures = data.read()?.evaluate(&*model.read()?, Split::try_from(split)?)?;
+        let measures = data.read()?.evaluate(&*model.read()?, constant::<Split>(split)?).for_the("evaluation")?;
         let values = [measures.loss, measures.accuracy, measures.ndcg];
         outs.into_iter().zip(values).for_each(|(out, value)| out.into_iter().for_each(|out| out.set(value)));
         Ok(())
@@ -525,11 +526,12 @@ pub unsafe extern "C" fn plim_rank_measure(
 ) -> plim_status {
     guard(|| {
         let (model, data) = (ptr::handle("model", model)?, ptr::handle("data", data)?);
-        let (split, measure) = (Split::try_from(split)?, Measure::try_from(measure)?);
+        let (split, measure) = (constant::<Split>(split)?, Measure::try_from(measure)?);
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.split(split).len()) }?;
-        let measures: Vec<f64> = data.measure(&model, split)?.iter().map(|query| query.of(measure)).collect();
+        let measures: Vec<f64> =
+            data.measure(&model, split).for_the("evaluation")?.iter().map(|query| query.of(measure)).collect();
         buffer.put(&measures);
         Ok(())
     })

@@ -1,11 +1,12 @@
-//! The C library's allocator: the system's, and a reserve for the small allocations that Rust cannot do without.
+//! The allocator of the C library: the system's, with a reserve for the small allocations that cannot fail in Rust.
 //!
-//! A `String` that gets no memory ends the process, and a message about missing memory is a `String`. So a small block
-//! that the system refuses comes from a reserve in the library's own zeroed data, which costs no memory until it is used.
-//! [`crate::memory`] sees to it that a call which needed the reserve ends soon. Large blocks are refused as ever, and those
-//! who ask for them can be refused.
+//! A `String` without memory ends the process, and a message about missing memory is a `String`. So a small block that
+//! the system refuses comes from a reserve in the zeroed data of the library, which costs no memory until it is used.
+//! [`crate::memory`] makes a call that needed the reserve end soon. Large blocks are refused as before; the code that
+//! requests them can handle that.
 //!
-//! Only where this crate is built as a C library, with the feature `capi`: a Rust program chooses its own allocator.
+//! Used only where this crate is built as a C library, with the feature `capi`: a Rust program chooses its own
+//! allocator.
 
 use crate::memory;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const CHUNK: usize = 64;
 const CHUNKS: usize = 1 << 14;
 
-/// Blocks, in chunks; a bit tells whether a chunk is used.
+/// Blocks, in chunks; a flag per chunk tells whether it is used.
 #[repr(align(64))]
 struct Reserve {
     memory: UnsafeCell<[[u8; CHUNK]; CHUNKS]>,
@@ -23,7 +24,7 @@ struct Reserve {
     locked: AtomicBool,
 }
 
-// SAFETY: `used` is only reached under the lock, and a chunk of `memory` only by whoever was given it.
+// SAFETY: `used` is accessed only under the lock, and a chunk of `memory` only by the owner of its block.
 unsafe impl Sync for Reserve {}
 
 static RESERVE: Reserve = Reserve::new();
@@ -37,18 +38,18 @@ impl Reserve {
         }
     }
 
-    /// Runs `work` on the marks of the chunks, alone.
+    /// Runs `work` on the flags of the chunks, under the lock.
     fn locked<R>(&self, work: impl FnOnce(&mut [bool; CHUNKS]) -> R) -> R {
         while self.locked.swap(true, Ordering::Acquire) {
             std::hint::spin_loop();
         }
-        // SAFETY: the lock keeps others out until it is given back.
+        // SAFETY: the lock excludes other threads until it is released.
         let result = work(unsafe { &mut *self.used.get() });
         self.locked.store(false, Ordering::Release);
         result
     }
 
-    /// A block, or NULL if there is no room for it.
+    /// A block, or NULL if there is no room.
     fn take(&self, layout: Layout) -> *mut u8 {
         if layout.align() > CHUNK || layout.size() > CHUNK * CHUNKS {
             return std::ptr::null_mut();
@@ -84,12 +85,12 @@ impl Reserve {
     }
 }
 
-/// The system's memory, then the reserve.
+/// The system's allocator, then the reserve.
 struct Reserved;
 
 #[cold]
 fn from_reserve(layout: Layout) -> *mut u8 {
-    // A block that is a large part of the reserve is one that somebody can do without.
+    // A block this large is requested fallibly, and its request can fail.
     if layout.size() > CHUNK * CHUNKS / 2 {
         return std::ptr::null_mut();
     }
@@ -101,7 +102,7 @@ fn from_reserve(layout: Layout) -> *mut u8 {
 #[global_allocator]
 static ALLOCATOR: Reserved = Reserved;
 
-// SAFETY: a block is the system's or the reserve's, and goes back to where it came from, which its address tells.
+// SAFETY: a block belongs to the system or to the reserve and is returned to its owner, which its address tells.
 unsafe impl GlobalAlloc for Reserved {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are those of `System`.
@@ -117,7 +118,7 @@ unsafe impl GlobalAlloc for Reserved {
         }
         let block = from_reserve(layout);
         if !block.is_null() {
-            // SAFETY: the reserve gave at least as many bytes.
+            // SAFETY: the block has at least that many bytes.
             unsafe { block.write_bytes(0, layout.size()) };
         }
         block
@@ -144,9 +145,9 @@ unsafe impl GlobalAlloc for Reserved {
         // SAFETY: `size` is not 0, by the caller's promise.
         let moved = unsafe { self.alloc(wanted) };
         if !moved.is_null() {
-            // SAFETY: both blocks have that many bytes, and are two.
+            // SAFETY: both blocks have at least that many bytes and do not overlap.
             unsafe { std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size)) };
-            // SAFETY: the block is the caller's, of that layout.
+            // SAFETY: the block is the caller's, with that layout.
             unsafe { self.dealloc(block, layout) };
         }
         moved
@@ -159,7 +160,8 @@ mod tests {
 
     #[test]
     fn the_reserve_gives_takes_back_and_ends() {
-        // As the real one, in the zeroed data: on its way into a box it would pass over the stack, which may be too small.
+        // In the zeroed data, like the real one: moving it into a box would copy it over the stack, which may be too
+        // small.
         static OTHER: Reserve = Reserve::new();
         let reserve = &OTHER;
         let layout = |size| Layout::from_size_align(size, 16).unwrap();

@@ -1,5 +1,6 @@
 //! How wrong an estimator's gradients are, measured.
 
+use super::constant::{Constant, constant};
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
@@ -9,11 +10,11 @@ use super::model::plim_model;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied};
 use crate::estimator::Problem;
 use crate::log::{Level, Log};
 use crate::optim::Interrupt;
-use crate::theory::tail::{self, Observer, Options, Progress, Tail};
+use crate::theory::tail::{self, Column, Observer, Options, Progress, Tail};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -39,6 +40,19 @@ pub const PLIM_TAIL_ERROR: i32 = 3;
 pub const PLIM_TAIL_BIAS: i32 = 4;
 /// Deviation, root mean square of ‖g − mean of g‖/‖h‖: what averaging removes. One number for each sample size.
 pub const PLIM_TAIL_DEVIATION: i32 = 5;
+
+impl Constant for Column {
+    const ARGUMENT: &'static str = "what";
+    const PREFIX: &'static str = "PLIM_TAIL_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_TAIL_PROBABILITY, Column::Probability),
+        (PLIM_TAIL_LOWER, Column::Lower),
+        (PLIM_TAIL_UPPER, Column::Upper),
+        (PLIM_TAIL_ERROR, Column::Error),
+        (PLIM_TAIL_BIAS, Column::Bias),
+        (PLIM_TAIL_DEVIATION, Column::Deviation),
+    ];
+}
 
 /// Options and the callbacks that go with them.
 #[derive(Clone)]
@@ -204,7 +218,7 @@ pub unsafe extern "C" fn plim_probe_options_set_batch(
         // SAFETY: the caller promises `count` readable ids behind `nodes`.
         let batch = match unsafe { ptr::list_or_all("nodes", nodes, count) }? {
             Some([]) => return Err(Error::InvalidArgument("nodes is empty".to_string())),
-            Some(nodes) => Some(Arc::new(try_copied(nodes)?)),
+            Some(nodes) => Some(Arc::new(try_copied(nodes).for_the("batch")?)),
             None => None,
         };
         ptr::handle("options", options)?.write()?.options.batch = batch;
@@ -251,7 +265,7 @@ pub extern "C" fn plim_probe_options_set_log(
     user_data: *mut c_void,
 ) -> plim_status {
     guard(|| {
-        let logger = Logger::new(Level::try_from(level)?, r#fn, user_data);
+        let logger = Logger::new(constant(level)?, r#fn, user_data);
         ptr::handle("options", options)?.write()?.callbacks.logger = logger;
         Ok(())
     })
@@ -386,7 +400,7 @@ pub unsafe extern "C" fn plim_tail_copy(
     guard(|| {
         let tail = ptr::handle("tail", tail)?;
         let tail = tail.read()?;
-        let column = tail.column(what)?;
+        let column = tail.column(constant(what)?)?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         unsafe { ptr::buffer("dst", dst, capacity, column.len()) }?.put(&column);
         Ok(())

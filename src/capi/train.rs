@@ -1,5 +1,6 @@
 //! Training.
 
+use super::constant::{Constant, constant};
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
@@ -10,7 +11,7 @@ use super::optimizer::plim_optimizer;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_with_capacity};
 use crate::estimator::{Evaluation, Problem};
 use crate::log::Level;
 use crate::model::Model;
@@ -45,6 +46,21 @@ pub const PLIM_HISTORY_ERROR: i32 = 6;
 /// Column: mean NDCG of the validation queries, by plim_rank_train().
 pub const PLIM_HISTORY_VAL_NDCG: i32 = 7;
 
+impl Constant for Column {
+    const ARGUMENT: &'static str = "column";
+    const PREFIX: &'static str = "PLIM_HISTORY_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_HISTORY_TRAIN_LOSS, Column::TrainLoss),
+        (PLIM_HISTORY_VAL_LOSS, Column::ValLoss),
+        (PLIM_HISTORY_VAL_ACCURACY, Column::ValAccuracy),
+        (PLIM_HISTORY_SECONDS, Column::Seconds),
+        (PLIM_HISTORY_BATCH_LOSS, Column::BatchLoss),
+        (PLIM_HISTORY_SAMPLE_SIZE, Column::SampleSize),
+        (PLIM_HISTORY_ERROR, Column::Error),
+        (PLIM_HISTORY_VAL_NDCG, Column::ValNdcg),
+    ];
+}
+
 /// Monitor: the highest accuracy over the validation nodes is the best. The default.
 pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
 /// Monitor: the lowest loss over the validation nodes is the best, without λ.
@@ -53,6 +69,17 @@ pub const PLIM_MONITOR_VAL_LOSS: i32 = 1;
 pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
 /// Monitor: the highest mean NDCG of the validation queries is the best. For plim_rank_train() alone.
 pub const PLIM_MONITOR_VAL_NDCG: i32 = 3;
+
+impl Constant for Monitor {
+    const ARGUMENT: &'static str = "monitor";
+    const PREFIX: &'static str = "PLIM_MONITOR_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_MONITOR_VAL_ACCURACY, Monitor::ValAccuracy),
+        (PLIM_MONITOR_VAL_LOSS, Monitor::ValLoss),
+        (PLIM_MONITOR_TRAIN_LOSS, Monitor::TrainLoss),
+        (PLIM_MONITOR_VAL_NDCG, Monitor::ValNdcg),
+    ];
+}
 
 /// Options and the callbacks that go with them.
 #[derive(Clone)]
@@ -233,7 +260,7 @@ pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_optio
 #[must_use]
 pub extern "C" fn plim_train_options_set_monitor(options: *mut plim_train_options, monitor: i32) -> plim_status {
     set(options, |options| {
-        options.monitor = Monitor::try_from(monitor)?;
+        options.monitor = constant(monitor)?;
         Ok(())
     })
 }
@@ -381,7 +408,7 @@ pub extern "C" fn plim_train_options_set_log(
     user_data: *mut c_void,
 ) -> plim_status {
     guard(|| {
-        let logger = Logger::new(Level::try_from(level)?, r#fn, user_data);
+        let logger = Logger::new(constant(level)?, r#fn, user_data);
         ptr::handle("options", options)?.write()?.logger = logger;
         Ok(())
     })
@@ -442,7 +469,7 @@ pub(super) unsafe fn train_on<C: Opaque<Object: Problem>>(
     let out = unsafe { ptr::optional_out("out", out) }?;
     let (mut model, problem) = (model.write()?, problem.read()?);
     let (mut estimator, mut optimizer) = (estimator.write()?, optimizer.write()?);
-    let mut working = model.working_copy()?;
+    let mut working = model.working_copy().for_the("parameters")?;
     let TrainOptions { options, callback, logger } = options;
     let mut watcher = Watcher { model: &mut model, callback, logger };
     let (history, outcome) = train(&mut working, &*problem, &mut estimator, &mut optimizer, &options, &mut watcher);
@@ -536,10 +563,10 @@ pub unsafe extern "C" fn plim_history_copy(
     guard(|| {
         let history = ptr::handle("history", history)?;
         let history = history.read()?;
-        let column = Column::try_from(column)?;
+        let column = constant::<Column>(column)?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, history.len()) }?;
-        let mut numbers = try_with_capacity(history.len())?;
+        let mut numbers = try_with_capacity(history.len()).for_the("copy of a column")?;
         numbers.extend(history.column(column));
         buffer.put(&numbers);
         Ok(())

@@ -1,35 +1,22 @@
-//! The adjacency matrix A and its normalised form Â, held once: one pattern, Â's values, and just enough beside them
-//! to give A back.
+//! The adjacency matrix A and its normalised form Â, stored once: one pattern, the values of Â, and just enough to
+//! recover A.
 
 use super::csr::{self, Csr};
-use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
+use crate::error::{Error, Result, try_copied, try_filled, try_reserve_exact, try_with_capacity};
 use crate::kernel::{Array, Sparse};
 
 /// How A becomes Â.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Normalization {
     /// D^-½ (A + I) D^-½, D the row sums of A + I.
-    Symmetric = 0,
+    Symmetric,
     /// D^-1 (A + I).
-    Row = 1,
+    Row,
     /// A exactly as it is.
-    None = 2,
+    None,
 }
 
-impl TryFrom<i32> for Normalization {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Normalization::Symmetric),
-            1 => Ok(Normalization::Row),
-            2 => Ok(Normalization::None),
-            _ => Err(Error::InvalidArgument(format!("normalization = {value} is not a PLIM_NORMALIZATION_ constant"))),
-        }
-    }
-}
-
-/// Whether the graph came as undirected edges or as a matrix; it decides what an edge is and how a file holds it.
+/// Whether the graph was given as undirected edges or as a matrix. Decides what an edge is and how a file holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// Undirected edges.
@@ -38,26 +25,26 @@ pub enum Origin {
     Csr,
 }
 
-/// A and Â. The pattern is A's, and under the normalisations that add I also the whole diagonal.
+/// A and Â. The pattern is that of A; under normalisations that add I it also has the whole diagonal.
 pub struct Adjacency {
     origin: Origin,
     normalization: Normalization,
     /// Â.
     operator: Csr,
-    /// A's values, entry for entry beside the pattern (0 on a diagonal entry that A lacks); `None`: all ones.
+    /// The values of A, parallel to the pattern (0 on a diagonal entry that A lacks); `None`: all ones.
     weights: Option<Array<f32>>,
     /// Nodes whose diagonal entry belongs to A itself, ascending.
     loops: Vec<i32>,
 }
 
 impl Adjacency {
-    /// From undirected edges. Repeated edges merge; a self-loop counts once on the diagonal.
+    /// Makes both from undirected edges. Repeated edges merge; a self-loop counts once on the diagonal.
     pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
         check_num_nodes(num_nodes)?;
         csr::check_indices(num_nodes, sources, "sources")?;
         csr::check_indices(num_nodes, targets, "targets")?;
         check_weights(weights, "weights")?;
-        // A counting sort of both directions; indptr[v] is the next free place of row v until the rows are full.
+        // A counting sort of both directions; `indptr[v]` is the next free place of row v until the rows are full.
         let mut indptr = csr::empty_indptr(num_nodes)?;
         for (&u, &v) in sources.iter().zip(targets) {
             indptr[u as usize + 1] += 1;
@@ -86,7 +73,7 @@ impl Adjacency {
         Self::finish(Origin::Edges, indptr, indices, values)
     }
 
-    /// From a matrix by rows: row v lists the nodes that v aggregates from.
+    /// Makes both from a matrix by rows: row v lists the nodes that v aggregates from.
     pub fn from_csr(num_nodes: usize, indptr: &[i64], indices: &[i32], values: Option<&[f32]>) -> Result<Self> {
         check_num_nodes(num_nodes)?;
         csr::check_indices(num_nodes, indices, "indices")?;
@@ -110,8 +97,8 @@ impl Adjacency {
         Ok(adjacency)
     }
 
-    /// Takes A as it is, Â being the same. Every entry is checked; rows must be sorted. `indptr` must have passed
-    /// [`csr::check_indptr`]; `names` are the arguments to blame for indices and values.
+    /// Takes A as it is, with Â = A. Every entry is checked; rows must be sorted. `indptr` must have passed
+    /// [`csr::check_indptr`]; `names` are the argument names of indices and values in errors.
     pub fn stored(
         origin: Origin,
         indptr: Array<i64>,
@@ -131,8 +118,8 @@ impl Adjacency {
         Ok(Adjacency { origin, normalization: Normalization::None, operator, weights, loops })
     }
 
-    /// Takes Â as [`Adjacency::parts`] gave it. Every entry is checked, but not that Â is what A would make it, nor that it is
-    /// symmetric. `indptr` must have passed [`csr::check_indptr`].
+    /// Takes Â as [`Adjacency::parts`] returned it. Every entry is checked, but not that Â is what A would make it,
+    /// nor that it is symmetric. `indptr` must have passed [`csr::check_indptr`].
     pub fn stored_operator(
         origin: Origin,
         normalization: Normalization,
@@ -158,10 +145,11 @@ impl Adjacency {
         Ok(Adjacency { origin, normalization, operator, weights, loops })
     }
 
-    /// Says that A is undirected, if it is so.
+    /// Marks A as undirected, after checking that it is.
     pub fn make_undirected(&mut self) -> Result<()> {
         let n = self.num_nodes();
-        // Rows are sorted. So are the rows that a node stands in, and they must be its own row, entry by entry.
+        // Rows are sorted, so the entries of column u appear in the order of their rows. They must be row u, entry by
+        // entry.
         let mut next: Vec<i64> = try_copied(&self.operator.indptr[..n])?;
         let differs = |v: usize, u: i32| {
             Error::InvalidArgument(format!("the entries ({v}, {u}) and ({u}, {v}) of an undirected graph differ"))
@@ -183,7 +171,7 @@ impl Adjacency {
         Ok(())
     }
 
-    /// Â, A's values if it has its own, and the nodes whose self-loop is A's own: all there is.
+    /// Â, the values of A if it has its own, and the nodes whose self-loop belongs to A: everything there is.
     pub fn parts(&self) -> (&Csr, Option<&[f32]>, &[i32]) {
         (&self.operator, self.weights.as_deref(), &self.loops)
     }
@@ -193,7 +181,7 @@ impl Adjacency {
         self.operator.indptr.len() - 1
     }
 
-    /// Unique undirected edges, a self-loop being one; for a matrix its non-zeros.
+    /// The number of unique undirected edges, counting self-loops; for a matrix the number of its non-zeros.
     pub fn num_edges(&self) -> usize {
         let diagonal = if self.normalization == Normalization::None { self.loops.len() } else { self.num_nodes() };
         let off_diagonal = self.operator.indices.len() - diagonal;
@@ -203,17 +191,17 @@ impl Adjacency {
         }
     }
 
-    /// Where the graph came from.
+    /// How the graph was given.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Whether Â(v,u) = Â(u,v), bit for bit, by the way it is made.
+    /// Whether Â(v,u) = Â(u,v) holds bit for bit by construction.
     pub fn is_symmetric(&self) -> bool {
         self.origin == Origin::Edges && self.normalization != Normalization::Row
     }
 
-    /// How Â is made at present.
+    /// The current normalisation.
     pub fn normalization(&self) -> Normalization {
         self.normalization
     }
@@ -228,7 +216,7 @@ impl Adjacency {
         self.operator.view()
     }
 
-    /// Bytes of this process's own.
+    /// Bytes allocated by this process.
     pub fn bytes(&self) -> usize {
         self.operator.bytes() + self.weights.as_ref().map_or(0, Array::bytes) + 4 * self.loops.capacity()
     }
@@ -247,12 +235,12 @@ impl Adjacency {
         })
     }
 
-    /// Makes Â anew in another way.
+    /// Replaces Â by that of another normalisation.
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
         if normalization == self.normalization {
             return Ok(());
         }
-        // A failure must leave the graph as it was, so all room is made before anything changes.
+        // A failure must leave the graph as it was, so all memory is reserved before anything changes.
         let scratch = Scratch::new(self.num_nodes())?;
         self.operator.values.own()?;
         match (self.normalization, normalization) {
@@ -271,7 +259,7 @@ impl Adjacency {
         self.operator.indptr[v] as usize..self.operator.indptr[v + 1] as usize
     }
 
-    /// Puts the diagonal entries that A lacks into the pattern, from the last row to the first, in place.
+    /// Adds the diagonal entries that A lacks to the pattern, from the last row to the first, in place.
     fn add_diagonal(&mut self) -> Result<()> {
         let n = self.num_nodes();
         let missing = n - self.loops.len();
@@ -280,12 +268,13 @@ impl Adjacency {
         let mut weights = self.weights.as_mut().map(Array::own).transpose()?;
         let values = self.operator.values.own()?;
         let (old, new) = (indices.len(), indices.len() + missing);
-        // The values come last: what grows may be copied, and then there are two of it for a moment.
-        indices.try_reserve_exact(missing)?;
+        // The values come last: a vector that grows may be copied, and then there are two of it for a moment.
+        try_reserve_exact(indices, missing)?;
         if let Some(weights) = &mut weights {
-            weights.try_reserve_exact(missing)?;
+            try_reserve_exact(weights, missing)?;
         }
-        values.try_reserve_exact(new.saturating_sub(values.len()))?;
+        let more = new.saturating_sub(values.len());
+        try_reserve_exact(values, more)?;
         if let Some(weights) = &mut weights {
             weights.resize(new, 0.0);
         }
@@ -323,7 +312,7 @@ impl Adjacency {
         Ok(())
     }
 
-    /// Takes the diagonal entries that A lacks out of the pattern again.
+    /// Removes the diagonal entries that A lacks from the pattern.
     fn remove_diagonal(&mut self) -> Result<()> {
         let n = self.num_nodes();
         let (indptr, indices) = (self.operator.indptr.own()?, self.operator.indices.own()?);
@@ -356,7 +345,7 @@ impl Adjacency {
         Ok(())
     }
 
-    /// Â's values from A's, in double precision, rounded once.
+    /// Computes the values of Â from those of A, in double precision, rounded once.
     fn fill_values(&self, values: &mut [f32], Scratch { mut looped, mut scale }: Scratch) {
         let n = self.num_nodes();
         let weight = |at: usize| self.weights.as_ref().map_or(1.0, |w| f64::from(w[at]));
@@ -364,7 +353,7 @@ impl Adjacency {
             values.iter_mut().enumerate().for_each(|(at, value)| *value = weight(at) as f32);
             return;
         }
-        // (A + I)(v, u): an unweighted diagonal entry that A lacks is stored as a one already.
+        // The entry (v, u) of A + I. In an unweighted graph a diagonal entry that A lacks already counts as one.
         self.loops.iter().for_each(|&v| looped[v as usize] = true);
         let entry = |v: usize, at: usize| {
             let diagonal = self.operator.indices[at] as usize == v;
@@ -381,14 +370,14 @@ impl Adjacency {
                     Normalization::Row => 1.0,
                     _ => scale[self.operator.indices[at] as usize],
                 };
-                // The scales first: their product is the same for (v, u) and (u, v), bit for bit.
+                // The scales are multiplied first: their product is the same for (v, u) and (u, v), bit for bit.
                 values[at] = (entry(v, at) * (scale[v] * column)) as f32;
             }
         }
     }
 }
 
-/// What [`Adjacency::fill_values`] works with, per node: whether its self-loop is A's own, and its power of the degree.
+/// Buffers of [`Adjacency::fill_values`], per node: whether its self-loop belongs to A, and its power of the degree.
 struct Scratch {
     looped: Vec<bool>,
     scale: Vec<f64>,
@@ -400,7 +389,7 @@ impl Scratch {
     }
 }
 
-/// The nodes that have an entry on the diagonal, ascending; rows are sorted.
+/// The nodes with an entry on the diagonal, ascending; rows are sorted.
 fn loops_of(indptr: &[i64], indices: &[i32]) -> Result<Vec<i32>> {
     let is_loop = |&v: &i32| {
         let range = indptr[v as usize] as usize..indptr[v as usize + 1] as usize;

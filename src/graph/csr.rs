@@ -1,12 +1,12 @@
-//! Compressed sparse rows: the storage shared by adjacency, features and ÂX.
+//! Compressed sparse rows: the storage of adjacency, features and ÂX.
 //!
-//! The arrays are plain ones rather than a matrix type of a crate, because they are reserved fallibly, changed in place
-//! (a diagonal comes and goes with the normalisation), and may lie in a mapped file or with the caller.
+//! These are plain arrays and no matrix type of a crate. They are reserved fallibly and changed in place: a diagonal comes
+//! and goes with the normalisation. They may also lie in a mapped file or in memory of the caller.
 
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, Result, try_copied, try_filled, try_reserve};
 use crate::kernel::{Array, Sparse};
 
-/// Rows sorted by column, no column twice, everything in range.
+/// Rows sorted by column, no column twice, all indices in range.
 #[derive(Default)]
 pub struct Csr {
     /// Where each row starts; one more entry than rows.
@@ -20,7 +20,7 @@ pub struct Csr {
 impl Csr {
     /// Copies arrays from outside after checking every entry; sorts rows and adds up repeated entries.
     ///
-    /// `names` are the arguments to blame: indptr, indices, values.
+    /// `names` are the argument names in errors: indptr, indices, values.
     pub fn from_arrays(
         num_columns: usize,
         indptr: &[i64],
@@ -40,14 +40,14 @@ impl Csr {
         Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values }
     }
 
-    /// Passes [`Array::expect_leaps`] on.
+    /// Calls [`Array::expect_leaps`] for the three arrays.
     pub fn expect_leaps(&self) {
         self.indptr.expect_leaps();
         self.indices.expect_leaps();
         self.values.expect_leaps();
     }
 
-    /// Bytes of this process's own.
+    /// Bytes allocated by this process.
     pub fn bytes(&self) -> usize {
         self.indptr.bytes() + self.indices.bytes() + self.values.bytes()
     }
@@ -61,14 +61,14 @@ pub fn check_rows(num_columns: usize, indptr: &[i64], indices: &[i32], name: &st
         let begin = ends[0] as usize;
         let columns = &indices[begin..ends[1] as usize];
         if let Some(i) = columns.windows(2).position(|pair| pair[1] <= pair[0]) {
-            let complaint = format!("does not lie above {name}[{}] = {} in row {row}", begin + i, columns[i]);
+            let complaint = format!("is not above {name}[{}] = {} in row {row}", begin + i, columns[i]);
             return Err(Error::entry(name, begin + i + 1, columns[i + 1], complaint));
         }
     }
     Ok(())
 }
 
-/// Checks that `indptr` starts at 0 and never falls; gives the number of entries.
+/// Checks that `indptr` starts at 0 and never decreases; returns the number of entries.
 pub fn check_indptr(indptr: &[i64], name: &str) -> Result<usize> {
     if indptr.first() != Some(&0) {
         let first = indptr.first().copied().unwrap_or(0);
@@ -99,8 +99,8 @@ pub fn check_finite(values: &[f32], name: &str) -> Result<()> {
     }
 }
 
-/// Sorts each row by column and merges repeated columns in place. Values of a repeated column add up in the order
-/// given; without values there is nothing to add.
+/// Sorts each row by column and merges repeated columns in place. Values of a repeated column are added in the given
+/// order.
 pub fn canonicalize(
     indptr: &mut [i64],
     indices: &mut Vec<i32>,
@@ -127,7 +127,7 @@ pub fn canonicalize(
             }
             Some(values) => {
                 pairs.clear();
-                pairs.try_reserve(end - read)?;
+                try_reserve(&mut pairs, end - read, "sorting of the rows")?;
                 pairs.extend(indices[read..end].iter().copied().zip(values[read..end].iter().copied()));
                 pairs.sort_by_key(|p| p.0); // stable: sums run in the order given, on both sides of an edge
                 for run in pairs.chunk_by(|a, b| a.0 == b.0) {

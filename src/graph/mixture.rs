@@ -1,19 +1,20 @@
-//! The paper's Mixture: three overlapping Gaussians in the plane, more links inside a component than across.
+//! The paper's Mixture graph: three overlapping Gaussians in the plane, with more links inside a component than
+//! across.
 
 use super::{Graph, Split};
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_reserve, try_with_capacity};
 use crate::random::{Purpose, Stream};
 
 const CLASSES: usize = 3;
 const MEANS: [[f64; 2]; CLASSES] = [[-0.5, 0.0], [0.5, 0.0], [0.0, 0.866]];
 const DEVIATIONS: [f64; CLASSES] = [0.75, 0.5, 0.25];
-/// Chance that an ordered pair is linked, inside a component and across.
+/// Probability that an ordered pair is linked, inside a component and across.
 const INSIDE: f64 = 1e-3;
 const ACROSS: f64 = 2e-4;
 
 impl Graph {
-    /// `3 · nodes_per_class` nodes in order of class; of each class the first 40 % train, the next 20 % validate and
-    /// the rest test. Time and memory grow with nodes and edges, not with pairs.
+    /// Makes `3 · nodes_per_class` nodes in order of class. Of each class the first 40 % train, the next 20 % validate
+    /// and the rest test. Time and memory grow with nodes and edges, not with pairs.
     pub fn from_mixture(nodes_per_class: usize, seed: u64) -> Result<Self> {
         if nodes_per_class == 0 || nodes_per_class > i32::MAX as usize / CLASSES {
             let text = format!("nodes_per_class = {nodes_per_class} is outside [1, {}]", i32::MAX as usize / CLASSES);
@@ -24,10 +25,10 @@ impl Graph {
         let mut graph = Graph::from_edges(num_nodes, &sources, &targets, None)?;
         drop((sources, targets));
 
-        let mut points = try_with_capacity(2 * num_nodes)?;
-        let mut labels = try_with_capacity(num_nodes)?;
+        let mut points = try_with_capacity(2 * num_nodes).for_the("features")?;
+        let mut labels = try_with_capacity(num_nodes).for_the("labels")?;
         let mut splits = [Vec::new(), Vec::new(), Vec::new()];
-        splits.iter_mut().try_for_each(|s| s.try_reserve(num_nodes))?;
+        splits.iter_mut().try_for_each(|s| try_reserve(s, num_nodes, "split"))?;
         let mut random = Stream::new(seed, Purpose::Mixture, 0, 0);
         let (train, val) = (nodes_per_class * 2 / 5, nodes_per_class / 5);
         for class in 0..CLASSES {
@@ -47,8 +48,8 @@ impl Graph {
     }
 }
 
-/// Each unordered pair is linked when either of its two ordered ones is. Jumps from one linked pair to the next, so
-/// the cost is that of the edges that come out.
+/// Links each unordered pair if either of its two ordered pairs is linked. Jumps from one linked pair to the next, so
+/// the cost is proportional to the edges.
 fn edges(nodes_per_class: usize, seed: u64) -> Result<(Vec<i32>, Vec<i32>)> {
     let m = nodes_per_class as u64;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -57,7 +58,8 @@ fn edges(nodes_per_class: usize, seed: u64) -> Result<(Vec<i32>, Vec<i32>)> {
         let mut random = Stream::new(seed, Purpose::Mixture, 1, block as u64);
         let p = if a == b { INSIDE } else { ACROSS };
         let either = 1.0 - (1.0 - p) * (1.0 - p);
-        // A pair is a place in the row-by-row list of the block's pairs; inside a class row i has i pairs (j < i).
+        // A pair is a position in the row-by-row list of the pairs of the block; inside a class row i has i pairs (j <
+        // i).
         let (mut row, mut column) = (0, random.geometric(either));
         let row_length = |row: u64| if a == b { row } else { m };
         loop {
@@ -68,8 +70,8 @@ fn edges(nodes_per_class: usize, seed: u64) -> Result<(Vec<i32>, Vec<i32>)> {
             if row == m {
                 break;
             }
-            sources.try_reserve(1)?;
-            targets.try_reserve(1)?;
+            try_reserve(&mut sources, 1, "edges")?;
+            try_reserve(&mut targets, 1, "edges")?;
             sources.push((a as u64 * m + row) as i32);
             targets.push((b as u64 * m + column) as i32);
             column = column.saturating_add(1).saturating_add(random.geometric(either));

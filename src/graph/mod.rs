@@ -1,10 +1,17 @@
 //! The attributed graph: adjacency and Â, features, labels, splits; and where it comes from.
 //!
-//! Everything from outside is checked here, once; the modules below trust what a [`Graph`] holds. Depends on
-//! [`crate::kernel`] for the product ÂX, which belongs to the graph.
+//! Input is checked here, once; the modules below this one trust what a [`Graph`] holds.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `adjacency`, `csr` | A and Â in one pattern; compressed sparse rows |
+//! | `features` | matrices with a row per node |
+//! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
+//! | `mixture` | the built-in synthetic graph |
+//! | `npz`, `npy`, `store`, `text` | the formats of files |
 
 mod adjacency;
-mod aggregation;
+mod aggregate;
 mod csr;
 mod features;
 mod mixture;
@@ -14,44 +21,45 @@ mod store;
 mod text;
 
 pub use adjacency::{Normalization, Origin};
+pub use aggregate::{AggregatedRows, Aggregator, Factors, Outlook};
 pub use csr::check_indptr;
-pub use features::{Aggregator, Matrix, Outlook};
+pub use features::Matrix;
 
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
 use crate::fork;
-use crate::kernel::{Array, Sparse, Threads};
+use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
+use aggregate::Aggregate;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// A list of nodes with a role in training.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Split {
     /// Nodes to learn from.
-    Train = 0,
+    Train,
     /// Nodes to choose the best epoch by.
-    Val = 1,
+    Val,
     /// Nodes to report accuracy on.
-    Test = 2,
+    Test,
 }
 
-impl TryFrom<i32> for Split {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Split::Train),
-            1 => Ok(Split::Val),
-            2 => Ok(Split::Test),
-            _ => Err(Error::InvalidArgument(format!("split = {value} is not a PLIM_SPLIT_ constant"))),
+impl Split {
+    /// Its name in files and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Split::Train => "train",
+            Split::Val => "val",
+            Split::Test => "test",
         }
     }
 }
 
-/// Each split by the name it has in files.
-const SPLITS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Val, "val"), (Split::Test, "test")];
+/// Each split with its name.
+const SPLITS: [(Split, &str); 3] =
+    [(Split::Train, Split::Train.name()), (Split::Val, Split::Val.name()), (Split::Test, Split::Test.name())];
 
 /// An attributed graph.
 pub struct Graph {
@@ -60,11 +68,10 @@ pub struct Graph {
     labels: Option<Vec<i32>>,
     num_classes: usize,
     splits: [Vec<i32>; 3],
-    /// Whether Â is the identity: nothing is linked, and ÂX is X.
+    /// Whether Â is the identity: there are no edges, and ÂX is X.
     identity: bool,
     cache_bytes: usize,
-    outlook: OnceLock<Outlook>,
-    aggregated: Mutex<Aggregated>,
+    aggregate: Aggregate,
     column_norms: OnceLock<Arc<ColumnNorms>>,
     version: u64,
 }
@@ -75,14 +82,7 @@ pub(crate) fn next_version() -> u64 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// What is known of ÂX.
-enum Aggregated {
-    NotYet,
-    Kept(Arc<Matrix>),
-    TooLarge,
-}
-
-/// The squared norms of Â's columns: the weights of importance sampling.
+/// The squared norms of the columns of Â, which importance sampling uses as weights.
 pub struct ColumnNorms {
     /// ‖Â(:,u)‖² for every node u.
     pub squares: Vec<f64>,
@@ -90,22 +90,26 @@ pub struct ColumnNorms {
     pub total: f64,
 }
 
-/// Bytes that ÂX may take unless [`Graph::set_cache`] says otherwise.
+/// Bytes that ÂX may take before [`Graph::set_cache`] is called.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 impl Graph {
-    /// From undirected edges; `weights` default to ones.
+    /// Makes a graph of undirected edges; `weights` default to ones.
     pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
-        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights)?))
+        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights).for_the("edges")?))
     }
 
-    /// From a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
+    /// Makes a graph of a matrix by rows, as given. `indptr` must have passed [`check_indptr`].
     pub fn from_csr(num_nodes: usize, indptr: &[i64], indices: &[i32], values: Option<&[f32]>) -> Result<Self> {
-        Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values)?))
+        Ok(Self::new(Adjacency::from_csr(num_nodes, indptr, indices, values).for_the("edges")?))
     }
 
-    /// Reads a file of any format that says what it is, or opens a store.
+    /// Reads a graph from a file whose content shows its format, or opens a store.
     pub fn load(path: &Path) -> Result<Self> {
+        Self::load_any(path).for_the(format_args!("graph in {}", path.display()))
+    }
+
+    fn load_any(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Self::load_store(path);
         }
@@ -116,18 +120,18 @@ impl Graph {
         if start.starts_with(npz::START) {
             return Self::load_npz(path);
         }
-        let text = "neither an .npz nor a Matrix Market file; plim_graph_from_edge_list() reads edges from a text";
-        Err(Error::BadFormat(text.to_string()).in_file(path))
+        Err(Error::BadFormat("neither an .npz nor a Matrix Market file".to_string()).in_file(path))
     }
 
-    /// Takes a matrix as it is, A and Â alike: every entry is checked, and rows must be sorted. `indptr` must have passed
-    /// [`check_indptr`].
+    /// Takes a matrix as it is, as A and as Â. Every entry is checked, and rows must be sorted. `indptr` must have
+    /// passed [`check_indptr`].
     pub fn view_csr(indptr: Array<i64>, indices: Array<i32>, values: Option<Array<f32>>) -> Result<Self> {
-        let adjacency = Adjacency::stored(Origin::Csr, indptr, indices, values, ["indices", "values"])?;
+        let adjacency =
+            Adjacency::stored(Origin::Csr, indptr, indices, values, ["indices", "values"]).for_the("edges")?;
         Ok(Self::new(adjacency))
     }
 
-    /// Checks that a graph may have so many nodes.
+    /// Checks that a graph may have this many nodes.
     pub fn check_num_nodes(num_nodes: usize) -> Result<()> {
         adjacency::check_num_nodes(num_nodes)
     }
@@ -141,14 +145,13 @@ impl Graph {
             num_classes: 0,
             splits: Default::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
-            outlook: OnceLock::new(),
-            aggregated: Mutex::new(Aggregated::NotYet),
+            aggregate: Aggregate::default(),
             column_norms: OnceLock::new(),
             version: next_version(),
         }
     }
 
-    /// Tells this state of this graph from every other state of every graph, as far as Â and the splits go.
+    /// Identifies this state among all states of all graphs, as far as Â and the splits are concerned.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -158,7 +161,7 @@ impl Graph {
         self.adjacency.num_nodes()
     }
 
-    /// Unique undirected edges, a self-loop being one; for a matrix its non-zeros.
+    /// The number of unique undirected edges, counting self-loops; for a matrix the number of its non-zeros.
     pub fn num_edges(&self) -> usize {
         self.adjacency.num_edges()
     }
@@ -193,15 +196,15 @@ impl Graph {
         self.labels.as_deref().ok_or_else(|| Error::MissingData("the graph has no labels".to_string()))
     }
 
-    /// The nodes of a split; empty if it was never set.
+    /// The nodes of a split; empty if it has not been set.
     pub fn split(&self, split: Split) -> &[i32] {
         &self.splits[split as usize]
     }
 
-    /// The nodes of a split, or `MissingData` where there are none or one of them has no label.
+    /// The nodes of a split, or `MissingData` if there are none or one of them has no label.
     pub fn labelled_split(&self, split: Split) -> Result<&[i32]> {
         let (nodes, labels) = (self.split(split), self.labels()?);
-        let name = ["train", "val", "test"][split as usize];
+        let name = split.name();
         if nodes.is_empty() {
             return Err(Error::MissingData(format!("the {name} split is empty")));
         }
@@ -214,18 +217,18 @@ impl Graph {
     /// Replaces the features by a dense row-major matrix.
     pub fn set_features(&mut self, num_features: usize, row_major: &[f32]) -> Result<()> {
         self.features = Some(Arc::new(Matrix::dense(self.num_nodes(), num_features, row_major)?));
-        self.forget_aggregated();
+        self.forget_aggregate();
         Ok(())
     }
 
-    /// Replaces the features by a dense row-major matrix, taken as it is.
+    /// Replaces the features by a dense row-major matrix without copying it.
     pub fn view_features(&mut self, num_features: usize, row_major: Array<f32>) -> Result<()> {
         let features = Matrix::stored(num_features, row_major)?;
         if let Matrix::Dense { data, .. } = &features {
             features::check_dense(data, num_features)?;
         }
         self.features = Some(Arc::new(features));
-        self.forget_aggregated();
+        self.forget_aggregate();
         Ok(())
     }
 
@@ -237,22 +240,22 @@ impl Graph {
         indices: &[i32],
         values: &[f32],
     ) -> Result<()> {
-        self.features = Some(Arc::new(Matrix::sparse(num_features, indptr, indices, values)?));
-        self.forget_aggregated();
+        self.features = Some(Arc::new(Matrix::sparse(num_features, indptr, indices, values).for_the("features")?));
+        self.forget_aggregate();
         Ok(())
     }
 
-    /// Divides each row of the features by its sum; a row that sums to 0 stays.
+    /// Divides each row of the features by its sum; a row that sums to 0 stays as it is.
     pub fn normalize_features(&mut self) -> Result<()> {
-        self.change_features(Matrix::normalize_rows)
+        self.change_features(Matrix::normalize_rows).for_the("features")
     }
 
-    /// Changes the features in place; on an error they must be as they were.
+    /// Changes the features in place. If `change` fails, it must leave them as they were.
     pub(crate) fn change_features(&mut self, change: impl FnOnce(&mut Matrix) -> Result<()>) -> Result<()> {
         self.features()?;
         // ÂX may be the same matrix.
-        self.forget_aggregated();
-        let alone = || Error::Internal("a pass has kept the features".to_string());
+        self.forget_aggregate();
+        let alone = || Error::Internal("the features are in use".to_string());
         self.features.as_mut().map_or(Ok(()), |x| change(Arc::get_mut(x).ok_or_else(alone)?))
     }
 
@@ -261,21 +264,21 @@ impl Graph {
         if let Some(at) = labels.iter().position(|&l| l < -1) {
             return Err(Error::entry("labels", at, labels[at], "is neither a class id nor -1"));
         }
-        self.labels = Some(try_copied(labels)?);
+        self.labels = Some(try_copied(labels).for_the("labels")?);
         self.num_classes = labels.iter().max().map_or(0, |&l| (i64::from(l) + 1) as usize);
         Ok(())
     }
 
-    /// Replaces a split; no node may stand in it twice.
+    /// Replaces a split; no node may occur twice.
     pub fn set_split(&mut self, split: Split, nodes: &[i32]) -> Result<()> {
         self.check_nodes(nodes, "nodes")?;
-        let mut seen = try_filled(self.num_nodes(), false)?;
+        let mut seen = try_filled(self.num_nodes(), false).for_the("split")?;
         for (i, &v) in nodes.iter().enumerate() {
             if std::mem::replace(&mut seen[v as usize], true) {
-                return Err(Error::entry("nodes", i, v, "stands in the list twice"));
+                return Err(Error::entry("nodes", i, v, "occurs twice in the list"));
             }
         }
-        self.splits[split as usize] = try_copied(nodes)?;
+        self.splits[split as usize] = try_copied(nodes).for_the("split")?;
         self.version = next_version();
         Ok(())
     }
@@ -285,90 +288,48 @@ impl Graph {
         csr::check_indices(self.num_nodes(), nodes, name)
     }
 
-    /// Whether Â(v,u) = Â(u,v) is known to hold, bit for bit.
+    /// Whether Â(v,u) = Â(u,v) holds bit for bit by construction.
     pub fn is_symmetric(&self) -> bool {
         self.adjacency.is_symmetric()
     }
 
-    /// Whether Â is known to be the identity: rows of features by themselves.
+    /// Whether Â is the identity: rows of features alone.
     pub fn is_identity(&self) -> bool {
         self.identity
     }
 
-    /// How Â is made at present.
+    /// The current normalisation.
     pub fn normalization(&self) -> Normalization {
         self.adjacency.normalization()
     }
 
-    /// Makes Â anew in another way.
+    /// Replaces Â by that of another normalisation.
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
-        self.adjacency.set_normalization(normalization)?;
+        self.adjacency.set_normalization(normalization).for_the("edges")?;
         self.identity = is_identity(self.adjacency.operator());
-        self.forget_aggregated();
+        self.forget_aggregate();
         self.column_norms = OnceLock::new();
         self.version = next_version();
         Ok(())
     }
 
-    /// Bounds the bytes that ÂX may take; beyond, its rows are computed when they are needed.
+    /// Sets the bytes that ÂX may take. If it needs more, its rows are computed when they are needed.
     pub fn set_cache(&mut self, max_bytes: usize) {
         self.cache_bytes = max_bytes;
-        self.forget_aggregated();
+        self.forget_aggregate();
     }
 
-    fn forget_aggregated(&mut self) {
-        self.outlook = OnceLock::new();
-        self.aggregated = Mutex::new(Aggregated::NotYet);
+    fn forget_aggregate(&mut self) {
+        self.aggregate = Aggregate::default();
     }
 
-    /// What can be said of ÂX before it is computed; found out on the first call.
-    pub fn outlook(&self) -> Result<&Outlook> {
-        if let Some(outlook) = self.outlook.get() {
-            return Ok(outlook);
-        }
-        let outlook = Outlook::new(self.operator(), self.features()?)?;
-        let _no_fork = fork::keep_away();
-        Ok(self.outlook.get_or_init(|| outlook))
-    }
-
-    /// ÂX, computed on the first call; `None` where it does not fit the bound. Of the identity it is X itself.
-    pub fn aggregated(&self, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
-        let x = self.features()?;
-        if self.identity {
-            return Ok(self.features.clone());
-        }
-        let mut state = fork::lock(&self.aggregated);
-        if let Aggregated::NotYet = *state {
-            let outlook = self.outlook()?;
-            *state = match Aggregator::default().whole(self.operator(), x, outlook, self.cache_bytes, threads)? {
-                Some(product) => Aggregated::Kept(Arc::new(product)),
-                None => Aggregated::TooLarge,
-            };
-        }
-        Ok(match &*state {
-            Aggregated::Kept(product) => Some(Arc::clone(product)),
-            _ => None,
-        })
-    }
-
-    /// ÂX if an earlier call has computed it. Never waits for one that is at it.
-    pub fn aggregated_if_kept(&self) -> Option<Arc<Matrix>> {
-        if self.identity {
-            return self.features.clone();
-        }
-        match &*self.aggregated.try_lock().ok()? {
-            Aggregated::Kept(product) => Some(Arc::clone(product)),
-            _ => None,
-        }
-    }
-
-    /// ‖Â(:,u)‖² for every node, computed on the first call.
+    /// ‖Â(:,u)‖² for every node; computed on the first call.
     pub fn column_norms(&self) -> Result<Arc<ColumnNorms>> {
         if let Some(norms) = self.column_norms.get() {
             return Ok(Arc::clone(norms));
         }
         let operator = self.operator();
-        let mut squares = try_filled(self.num_nodes(), 0f64)?;
+        let mut squares = try_filled(self.num_nodes(), 0f64).for_the("norms of the columns of Â")?;
         for (&u, &a) in operator.indices.iter().zip(operator.values) {
             squares[u as usize] += f64::from(a) * f64::from(a);
         }

@@ -26,6 +26,9 @@ use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::result::ZipError;
 
+/// Each normalisation, at its number in a file.
+const NORMALIZATIONS: [Normalization; 3] = [Normalization::Symmetric, Normalization::Row, Normalization::None];
+
 /// How a zip archive begins.
 pub(super) const START: &[u8] = b"PK";
 
@@ -94,7 +97,9 @@ impl Archive {
             None => self.graph_of_matrix(n)?,
         };
         if let Some(normalization) = self.integer("normalization")? {
-            graph.set_normalization(Normalization::try_from(i32::try_from(normalization).unwrap_or(-1))?)?;
+            let known = usize::try_from(normalization).ok().and_then(|number| NORMALIZATIONS.get(number));
+            let unknown = || Error::BadFormat(format!("normalization = {normalization} is not 0, 1 or 2"));
+            graph.set_normalization(*known.ok_or_else(unknown)?)?;
         }
         self.features(&mut graph)?;
         if let Some(labels) = self.integers::<i32>("labels", 1)? {
@@ -126,11 +131,11 @@ impl Archive {
             match self.reals("self_loop_weights", 1)?.map(|a| a.data) {
                 Some(more) => {
                     expect_len("self_loop_weights", more.len(), loops.len())?;
-                    weights.try_reserve(more.len())?;
+                    crate::error::try_reserve(weights, more.len(), "weights")?;
                     weights.extend(more);
                 }
                 None => {
-                    weights.try_reserve(loops.len())?;
+                    crate::error::try_reserve(weights, loops.len(), "weights")?;
                     weights.resize(m + loops.len(), 1.0);
                 }
             }
@@ -268,7 +273,8 @@ impl<W: Write + Seek> Writer<W> {
         self.array("num_nodes", &[], scalar(graph.num_nodes()))?;
         self.array("num_features", &[], scalar(graph.num_features()))?;
         self.array("num_classes", &[], scalar(graph.num_classes()))?;
-        self.array("normalization", &[], [graph.normalization() as i32])?;
+        let normalization = NORMALIZATIONS.iter().position(|&n| n == graph.normalization()).unwrap_or(0);
+        self.array("normalization", &[], [normalization as i32])?;
         self.adjacency(graph)?;
         match graph.features.as_deref() {
             None => {}

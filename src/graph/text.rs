@@ -160,12 +160,12 @@ struct Edges {
 
 impl Edges {
     fn push(&mut self, source: i32, target: i32, weight: Option<f32>) -> Result<()> {
-        self.sources.try_reserve(1)?;
-        self.targets.try_reserve(1)?;
+        crate::error::try_reserve(&mut self.sources, 1, "edges")?;
+        crate::error::try_reserve(&mut self.targets, 1, "edges")?;
         self.sources.push(source);
         self.targets.push(target);
         if let Some(weight) = weight {
-            self.weights.try_reserve(1)?;
+            crate::error::try_reserve(&mut self.weights, 1, "edges")?;
             self.weights.push(weight);
         }
         Ok(())

@@ -1,31 +1,31 @@
-//! How each instruction set multiplies and adds: the one place with instructions in it. The loops of
-//! [`super::generic`] are written on top.
+//! How each instruction set multiplies and adds: the only place with instructions. The loops of [`super::generic`] are
+//! written on top of it.
 //!
-//! Vectors are spelled out because the compiler does not always find them: given plain loops over a small matrix of
-//! sums, it vectorises whichever direction it sees first.
+//! Vectors are written out because the compiler does not always find them: given plain loops over a small matrix of
+//! sums, it vectorises the direction that it sees first.
 #![allow(unsafe_code)]
 
 use super::generic::AT_ONCE;
 use super::lanes::{Few, Lanes};
 use super::words::Words;
 
-/// Multiply and add, on one number and on a few. Fused where the processor does it in one instruction, two roundings
-/// elsewhere.
+/// Multiplication and addition of single numbers and of a few. Fused where the processor does it in one instruction,
+/// two roundings elsewhere.
 pub trait Arithmetic: Sized {
-    /// Numbers beside each other, at most 16: a vector.
+    /// Floats side by side, at most 16: a vector.
     type Lanes: Lanes;
 
-    /// Whole numbers beside each other: a vector.
+    /// Integers side by side: a vector.
     type Words: Words;
 
-    /// How many sums the registers hold, with some left for the factors.
+    /// Number of sums that the registers hold, with some left for the factors.
     const SUMS: usize;
 
-    /// How many columns of a dense product are worked at once, a multiple of 16: the fewer, the more rows.
+    /// Columns of a dense product that are processed at once, a multiple of 16. Fewer columns mean more rows.
     const COLUMNS: usize;
 
-    /// How many columns of a sparse product are worked at once: 64, or more where one row's sums fit the registers. An entry's row of the
-    /// right factor is then read in one piece.
+    /// Columns of a sparse product that are processed at once: 64, or more if the sums of a row fit the registers. The
+    /// row of the right factor that an entry names is then read in one piece.
     const SPARSE_COLUMNS: usize = 64;
 
     /// `a·b + c`.
@@ -39,7 +39,7 @@ pub trait Arithmetic: Sized {
         }
     }
 
-    /// `s ← x·y + s`, number by number. P is a multiple of 16.
+    /// `s ← x·y + s`, elementwise. P is a multiple of 16.
     #[inline(always)]
     fn madd_each<const P: usize>(x: &[f32; P], y: &[f32; P], s: &mut [f32; P]) {
         for c in 0..P {
@@ -63,7 +63,7 @@ pub trait Arithmetic: Sized {
         }
     }
 
-    /// The numbers from `count` on, at most 8, and zeros before them.
+    /// `x` with its first `count` numbers, at most 8, replaced by zeros.
     #[inline(always)]
     fn without_first(x: &[f32; 8], count: usize) -> [f32; 8] {
         std::array::from_fn(|c| if c < count { 0.0 } else { x[c] })
@@ -75,7 +75,7 @@ pub trait Arithmetic: Sized {
         ids.iter().all(|&id| (id as u32) < bound)
     }
 
-    /// Which of a few ids are marked by 1 instead of 0: bit i is that of the i-th. One beyond `marks` is not.
+    /// Which ids are marked by 1 instead of 0: bit i stands for the i-th id. An id beyond `marks` is not marked.
     #[inline(always)]
     fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
         let mut marked = 0;
@@ -88,11 +88,11 @@ pub trait Arithmetic: Sized {
         marked
     }
 
-    /// Writes `from` + i for each bit i of `which` that is set one behind the other to the beginning of `to`, and anything behind
-    /// them.
+    /// Writes `from` + i for each set bit i of `which` to the beginning of `to`, one after the other. What follows
+    /// them in `to` is unspecified.
     #[inline(always)]
     fn write_places(which: u32, from: usize, to: &mut [usize; AT_ONCE]) {
-        // The first two in any case: mostly there are no more, and which of none, one and two it is no branch foresees.
+        // The first two in any case: there are rarely more, and a branch on none, one or two would be mispredicted.
         let rest = which & which.wrapping_sub(1);
         to[0] = from + which.trailing_zeros() as usize;
         to[1] = from + rest.trailing_zeros() as usize;
@@ -112,7 +112,7 @@ fn marked_one_by_one(ids: &[i32], marks: &[u8]) -> u32 {
     marks.rev().fold(0, |marked, mark| 2 * marked + u32::from(mark))
 }
 
-/// Every processor: multiply, round, add, round.
+/// For every processor: multiply, round, add, round.
 pub struct Portable;
 
 impl Arithmetic for Portable {
@@ -127,7 +127,7 @@ impl Arithmetic for Portable {
     }
 }
 
-/// AArch64.
+/// AArch64 with NEON.
 #[cfg(target_arch = "aarch64")]
 pub struct Neon;
 
@@ -144,11 +144,11 @@ impl Arithmetic for Neon {
     }
 }
 
-/// x86-64 with AVX2 and FMA. To be used only where the processor has them.
+/// x86-64 with AVX2 and FMA. Use it only where the processor has them.
 #[cfg(target_arch = "x86_64")]
 pub struct Avx2;
 
-/// x86-64 with AVX-512. To be used only where the processor has it.
+/// x86-64 with AVX-512. Use it only where the processor has it.
 #[cfg(target_arch = "x86_64")]
 pub struct Avx512;
 
@@ -157,7 +157,7 @@ mod x86 {
     use super::{AT_ONCE, Arithmetic, Avx2, Avx512, marked_one_by_one};
     use std::arch::x86_64::*;
 
-    /// Runs `$body` for every `$c` at which a vector of so many lanes begins in an array of P numbers.
+    /// Runs `$body` for every `$c` at which a vector of this many lanes begins in an array of P numbers.
     macro_rules! by_vectors {
         ($lanes:literal, $c:ident, $body:expr) => {
             for $c in (0..P).step_by($lanes) {
@@ -208,7 +208,7 @@ mod x86 {
             });
         }
 
-        // Of a NaN and another number the maximum is the second one, here the NaN.
+        // The maximum of a NaN and another number is the second operand, here the NaN.
         #[inline(always)]
         fn rectify<const P: usize>(s: &mut [f32; P]) {
             let s_at = s.as_mut_ptr();
@@ -250,7 +250,7 @@ mod x86 {
             }
         }
 
-        // By bits, of which as many are set as numbers stay. The compiler would choose them one by one.
+        // With a mask of bits. The compiler would select number by number.
         #[inline(always)]
         fn without_first(x: &[f32; 8], count: usize) -> [f32; 8] {
             const BITS: [u32; 16] = [0, 0, 0, 0, 0, 0, 0, 0, !0, !0, !0, !0, !0, !0, !0, !0];
@@ -275,14 +275,14 @@ mod x86 {
             }
         }
 
-        // Whether all are there is seen at once. A gather of eight words takes longer than eight loads on some processors, and so
-        // does taking a vector apart, which is what the compiler would do.
+        // One comparison checks all ids. A gather of eight words takes longer than eight loads on some processors, and
+        // so does extracting words from a vector, which the compiler would do; hence the volatile reads.
         #[inline(always)]
         fn marked(ids: &[i32; AT_ONCE], marks: &[u8]) -> u32 {
             if !Self::all_below(ids, u32::try_from(marks.len()).unwrap_or(u32::MAX)) {
                 return marked_one_by_one(ids, marks);
             }
-            // SAFETY: there are 8 ids, and none is beyond the last mark.
+            // SAFETY: there are 8 ids, and all are within `marks`.
             let mark = |i: usize| unsafe {
                 let id = ids.as_ptr().add(i).read_volatile();
                 u32::from(*marks.get_unchecked(id as u32 as usize))
@@ -365,7 +365,7 @@ mod x86 {
             Avx2::marked(ids, marks)
         }
 
-        // In a register, and stored whole: a store of chosen lanes side by side is microcode on some processors.
+        // Compressed in a register and stored whole: a compressing store is microcode on some processors.
         #[inline(always)]
         fn write_places(which: u32, from: usize, to: &mut [usize; AT_ONCE]) {
             // SAFETY: the processor has the instructions, and there is room for 8 numbers.

@@ -8,10 +8,10 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A number that any bits of its size are one of, and that has no padding.
+/// A number type for which any bits are valid, and that has no padding.
 ///
 /// # Safety
-/// Only for such types.
+/// Implement it for such types only.
 pub unsafe trait Number: Copy + Default + Send + Sync + 'static {}
 
 // SAFETY: every pattern of 32 bits is an i32.
@@ -21,7 +21,7 @@ unsafe impl Number for i64 {}
 // SAFETY: every pattern of 32 bits is an f32.
 unsafe impl Number for f32 {}
 
-/// Numbers to read, wherever they are. [`Array::own`] makes them this process's own before a change.
+/// Numbers to read, wherever they are. [`Array::own`] copies them into a vector of this process before a change.
 pub enum Array<T: Number> {
     /// In a vector.
     Owned(Vec<T>),
@@ -29,7 +29,7 @@ pub enum Array<T: Number> {
     Lent(Lent<T>),
 }
 
-/// Numbers that somebody else holds. They stay where they are, and what they are, until `owner` is dropped.
+/// Numbers that somebody else holds. They stay where they are, unchanged, until `owner` is dropped.
 pub struct Lent<T> {
     start: *const T,
     len: usize,
@@ -78,7 +78,7 @@ impl<T: Number> Array<T> {
         }
     }
 
-    /// The same numbers once more; those that lie elsewhere are not copied.
+    /// A second handle to the same numbers; those that lie elsewhere are not copied.
     pub fn try_clone(&self) -> Result<Self> {
         Ok(match self {
             Array::Owned(numbers) => Array::Owned(try_copied(numbers)?),
@@ -97,7 +97,7 @@ impl<T: Number> Array<T> {
         }
     }
 
-    /// Bytes of this process's own.
+    /// Bytes allocated by this process.
     pub fn bytes(&self) -> usize {
         match self {
             Array::Owned(numbers) => numbers.capacity() * size_of::<T>(),
@@ -130,7 +130,7 @@ impl<T: Number> Deref for Array<T> {
     }
 }
 
-/// The bytes of numbers, as this machine holds them.
+/// The bytes of numbers, in the byte order of this machine.
 pub fn bytes_of<T: Number>(numbers: &[T]) -> &[u8] {
     // SAFETY: a number has no padding, so all of its bytes are initialised; bytes need no alignment.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }

@@ -1,7 +1,7 @@
-//! Numbers that begin at a line of the cache.
+//! Numbers that begin at a cache line.
 //!
-//! A row of 16 floats is one line. Where the allocator puts a vector, most such rows would lie in two, and every load and
-//! store of a kernel would cost twice.
+//! A row of 16 floats is one line. Where the allocator places a vector, most such rows would lie in two lines, and
+//! every load and store of a kernel would cost twice.
 
 use super::pages::try_zeros;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 /// Bytes of a line.
 const LINE: usize = 64;
 
-/// A slice of floats that begins at a line of the cache and is used again from step to step.
+/// A slice of floats that begins at a cache line and is reused from step to step.
 #[derive(Default)]
 pub struct Buffer {
     raw: Vec<f32>,
@@ -28,22 +28,23 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Makes it `len` numbers long. Within the room it has they stay as they were, when it was longer too; else what they are is
-    /// left open. Buffers are given more room than they need: the next batch is a little larger.
+    /// Makes it `len` numbers long. If there is room for them, the numbers stay as they were, even those beyond an
+    /// earlier shorter length; otherwise they are unspecified. A buffer that grows gets slack: the next batch may be a
+    /// little larger.
     pub fn try_resize(&mut self, len: usize) -> Result<()> {
         self.try_reserve(len)?;
         self.len = len;
         Ok(())
     }
 
-    /// Makes it `len` numbers long, and gives it no more room than `most` numbers take: it will never be longer.
+    /// Makes it `len` numbers long, with room for at most `most` numbers unless `len` is larger.
     pub fn try_resize_within(&mut self, len: usize, most: usize) -> Result<()> {
         self.try_reserve_within(len, most)?;
         self.len = len;
         Ok(())
     }
 
-    /// Makes room for `len` numbers in all. When that takes another allocation, what it held is lost.
+    /// Makes room for `len` numbers in all. If that takes another allocation, the old numbers are lost.
     pub fn try_reserve(&mut self, len: usize) -> Result<()> {
         self.try_reserve_within(len, usize::MAX)
     }
@@ -60,7 +61,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Makes room for `len` numbers in all, and no more. When that takes another allocation, what it held is lost.
+    /// Makes room for exactly `len` numbers in all. If that takes another allocation, the old numbers are lost.
     pub fn try_reserve_exact(&mut self, len: usize) -> Result<()> {
         if self.start + len > self.raw.len() { self.allocate(len) } else { Ok(()) }
     }
@@ -71,7 +72,7 @@ impl Buffer {
     }
 
     fn allocate(&mut self, len: usize) -> Result<()> {
-        // The old one goes first, so that there are never two.
+        // The old allocation is freed first, so that there are never two.
         (self.raw, self.start, self.len) = (Vec::new(), 0, 0);
         self.raw = try_zeros(len.saturating_add(LINE / 4))?;
         self.start = self.raw.as_ptr().align_offset(LINE).min(LINE / 4);
@@ -129,6 +130,6 @@ mod tests {
         buffer.try_resize_within(900, 1000).unwrap();
         assert!(buffer.len() == 900 && buffer.bytes() <= 4 * 1000 + LINE);
         buffer.try_resize_within(2000, 1000).unwrap();
-        assert_eq!(buffer.len(), 2000, "what is asked for is there all the same");
+        assert_eq!(buffer.len(), 2000, "the requested length wins");
     }
 }

@@ -1,4 +1,4 @@
-//! One table of kernels per instruction set; which one runs is decided once, at run time.
+//! One table of kernels per instruction set; which one is used is decided once, at run time.
 #![allow(unsafe_code)]
 
 use super::arithmetic::Portable;
@@ -6,7 +6,7 @@ use super::generic::{self, Adam, CHACHA_WORDS, Finish};
 use super::{Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
-/// Lists every kernel with its signature, and hands the list to `$with`.
+/// Lists every kernel with its signature and passes the list to `$with`.
 macro_rules! kernels {
     ($with:ident, $($rest:tt)*) => {
         $with! { $($rest)* =>
@@ -33,7 +33,7 @@ macro_rules! table_type {
     ( => $($kernel:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         /// The kernels of one instruction set.
         pub struct Table {
-            /// What `plim_isa()` says.
+            /// Its name, as the C interface returns it.
             pub name: &'static str,
             $($kernel: fn($($type),*) $(-> $result)?,)*
         }
@@ -47,7 +47,7 @@ macro_rules! table_type {
 
 kernels!(table_type,);
 
-/// Compiles every kernel under the target features of one instruction set and puts them into a table.
+/// Compiles every kernel with the target features of one instruction set and puts them into a table.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! table {
     ($table:ident, $module:ident, $name:literal, $features:literal, $arithmetic:ident =>
@@ -60,7 +60,7 @@ macro_rules! table {
                 fn under_features($($arg: $type),*) $(-> $result)? {
                     generic::$kernel::<super::super::arithmetic::$arithmetic>($($arg),*)
                 }
-                // SAFETY: `available` hands out the table of this module only where the processor has the features.
+                // SAFETY: `available` returns the table of this module only where the processor has the features.
                 unsafe { under_features($($arg),*) }
             })*
         }
@@ -70,7 +70,8 @@ macro_rules! table {
 }
 
 impl Table {
-    /// `out ← R·M` for the picked rows `R` and row-major `M` of `width` columns, finished. As many rows as `out` holds.
+    /// `out ← R·M`, finished, for the picked rows `R` and row-major `M` of `width` columns; as many rows as `out`
+    /// holds.
     pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]) {
         assert_eq!(out.len() % width, 0);
         match rows {
@@ -94,7 +95,8 @@ impl Table {
         }
     }
 
-    /// [`Table::transposed_times`] for sparse rows, and `M` whose rows begin `stride` numbers after each other; what is between them stays.
+    /// [`Table::transposed_times`] for sparse rows, and for an `M` whose rows begin `stride` numbers apart; what is
+    /// between them stays.
     pub fn sparse_transposed_times(
         &self,
         a: Sparse<'_>,
@@ -107,19 +109,20 @@ impl Table {
         (self.sparse_transposed_times)(a, pick, g, width, m, stride);
     }
 
-    /// `M ← Σ` of the sums that `sums` holds one behind the other, each of M's height, in rows of `stride` numbers.
+    /// `M ← Σ` of the sums in `sums`, one after the other; each has the height of M, in rows of `stride` numbers.
     pub fn total(&self, (m, width): (&mut [f32], usize), (sums, stride): (&[f32], usize)) {
         assert!(sums.len() >= m.len() / width * stride);
         (self.total)(m, width, sums, stride);
     }
 
-    /// `M += S`, number by number.
+    /// `M += S`, elementwise.
     pub fn add(&self, m: &mut [f32], sum: &[f32]) {
         assert_eq!(m.len(), sum.len());
         (self.add)(m, sum);
     }
 
-    /// [`Table::transposed_times`] for dense rows, `data` with `depth` columns, and only as many rows of `M` from `from` on as `m` has.
+    /// [`Table::transposed_times`] for dense rows, `data` with `depth` columns, and for as many rows of `M` from
+    /// `from` on as `m` has.
     pub fn dense_transposed_times(
         &self,
         (data, depth): (&[f32], usize),
@@ -133,21 +136,22 @@ impl Table {
         (self.dense_transposed_times)(data, depth, from, pick, g, width, m);
     }
 
-    /// Row-wise softmax in place; `log_sums` gets the logarithm of each row's sum of exponentials.
+    /// Row-wise softmax in place; `log_sums` gets the logarithm of the sum of exponentials of each row.
     pub fn softmax(&self, z: &mut [f32], width: usize, log_sums: &mut [f64]) {
         assert_eq!(z.len(), width * log_sums.len());
         (self.softmax)(z, width, log_sums);
     }
 
-    /// From logits to `share` times the gradient of the rows' cross-entropies, whose sum is given. The label of row i
-    /// is `labels[pick[i]]`.
+    /// From logits to `share` times the gradient of the cross-entropies of the rows; returns their sum. The label of
+    /// row i is `labels[pick[i]]`.
     pub fn cross_entropy(&self, z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
         assert_eq!(z.len() % width, 0);
         (self.cross_entropy)(z, width, labels, pick, share)
     }
 
-    /// Writes down where the entries of some rows are whose column is marked, and says how many they are; see
-    /// [`generic::marked_entries`]. Rows are (where each starts, how many entries come before each, and in all).
+    /// Lists the places of the entries whose column is marked and returns their number; see
+    /// [`generic::marked_entries`]. Rows are given by where each starts, and by how many entries come before each and
+    /// in all.
     pub fn marked_entries(
         &self,
         indices: &[i32],
@@ -195,7 +199,7 @@ kernels!(table, AVX2, avx2, "avx2", "avx2,fma,bmi1,bmi2,popcnt", Avx2);
 #[cfg(target_arch = "aarch64")]
 kernels!(table, NEON, neon, "neon", "neon", Neon);
 
-/// The tables this processor can run, best first; the last one is always the portable one.
+/// The tables that this processor can run, best first; the last one is always the portable one.
 pub fn available() -> &'static [&'static Table] {
     static TABLES: OnceLock<Vec<&'static Table>> = OnceLock::new();
     TABLES.get_or_init(|| {
@@ -227,8 +231,8 @@ pub fn available() -> &'static [&'static Table] {
     })
 }
 
-/// The table in use: the best one, or the one that the environment variable `PLIM_ISA` names, if the processor has
-/// it. The variable is read once; a name that is not available is ignored, since it may only lower the choice.
+/// The table in use: the best one, or the one that the environment variable `PLIM_ISA` names, if the processor
+/// supports it. The variable is read once; an unavailable name is ignored, since it may only lower the choice.
 pub fn table() -> &'static Table {
     static CHOICE: OnceLock<&'static Table> = OnceLock::new();
     CHOICE.get_or_init(|| {

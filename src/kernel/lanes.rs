@@ -1,22 +1,22 @@
-//! A few numbers beside each other, for loops whose vectors the compiler does not find by itself.
+//! A few numbers side by side, for loops that the compiler does not vectorise by itself.
 #![allow(unsafe_code)]
 
 use super::arithmetic::Arithmetic;
 use std::marker::PhantomData;
 
-/// Numbers beside each other, worked all at once. Each lane has the bits it would have alone.
+/// Numbers side by side, processed at once. Each lane has the bits it would have alone.
 pub trait Lanes: Copy {
-    /// How many they are.
+    /// Number of lanes.
     const N: usize;
 
-    /// Yes or no for each lane.
+    /// A yes or no for each lane.
     type Which: Copy;
 
     /// The same number in every lane.
     fn all(x: f32) -> Self;
-    /// Lane i is `x[i·C]`, of a slice that has all these.
+    /// Lane i is `x[i·C]`. The slice must have all of them.
     fn every<const C: usize>(x: &[f32]) -> Self;
-    /// Writes lane i to `to[i]`, of a slice that has all these.
+    /// Writes lane i to `to[i]`. The slice must have all of them.
     fn write(self, to: &mut [f32]);
     /// `self + x`.
     fn plus(self, x: Self) -> Self;
@@ -26,9 +26,9 @@ pub trait Lanes: Copy {
     fn times(self, x: Self) -> Self;
     /// `self / x`.
     fn over(self, x: Self) -> Self;
-    /// `self · x + y`, as [`Arithmetic::madd`] has it.
+    /// `self · x + y`, rounded as [`Arithmetic::madd`] does.
     fn madd(self, x: Self, y: Self) -> Self;
-    /// The larger one of `self` and `x`; NaN where `self` is.
+    /// The larger of `self` and `x`; NaN where `self` is NaN.
     fn at_least(self, x: Self) -> Self;
     /// `2^k` for lanes of `1.5·2^23 + k`, k in -126 ..= 127.
     fn power_of_two(self) -> Self;
@@ -36,13 +36,13 @@ pub trait Lanes: Copy {
     fn above(self, x: Self) -> Self::Which;
     /// Where `self = x`.
     fn equal(self, x: Self) -> Self::Which;
-    /// Where `ids[i]` is `id`, of a slice that has all these.
+    /// Where `ids[i]` is `id`. The slice must have all of them.
     fn is(ids: &[i32], id: i32) -> Self::Which;
-    /// `self`, but `x` where it is so.
+    /// `x` where `which` says yes, `self` elsewhere.
     fn but(self, which: Self::Which, x: Self) -> Self;
 }
 
-/// An array: one number, or as many as the compiler makes a vector of.
+/// An array: a single number, or as many as the compiler makes a vector of.
 pub struct Few<A, const N: usize>([f32; N], PhantomData<A>);
 
 impl<A, const N: usize> Clone for Few<A, N> {

@@ -1,15 +1,15 @@
-//! Loops over lists of nodes that know more of their indices than the compiler does, and so check less.
+//! Loops over lists of nodes without the bounds checks that the compiler cannot remove.
 #![allow(unsafe_code)]
 
-/// Sets `marks[v]` to 1 for each `v` of `nodes`. Those that are marked already, as often as they are, stand at the beginning of
-/// `again`, which has room for one more than all of them; says how many they are.
+/// Sets `marks[v]` to 1 for each `v` of `nodes`. Nodes that are already marked are listed at the beginning of `again`,
+/// each as often as it occurs; `again` must be longer than `nodes`. Returns their number.
 pub fn mark(marks: &mut [u8], nodes: &[i32], again: &mut [i32]) -> usize {
     assert!(again.len() > nodes.len());
     let mut repeats = 0;
     for &v in nodes {
         let mark = &mut marks[v as u32 as usize];
-        // Written down in any case, and stays if it is known, which no branch foresees.
-        // SAFETY: no more have been known than `nodes` has, and `again` is longer.
+        // Written in any case, and kept only if the node is marked: a branch would be mispredicted.
+        // SAFETY: at most as many nodes as `nodes` has are listed, and `again` is longer.
         unsafe { *again.get_unchecked_mut(repeats) = v };
         repeats += usize::from(*mark & 1);
         *mark = 1;
@@ -17,8 +17,8 @@ pub fn mark(marks: &mut [u8], nodes: &[i32], again: &mut [i32]) -> usize {
     repeats
 }
 
-/// Keeps the rows that have entries: row i, of `nodes[i]`, ends where `ends[i]` says, and begins where the one before it does. Says
-/// how many they are; they stand at the beginnings of both lists.
+/// Keeps the rows that have entries: row i, of `nodes[i]`, ends at `ends[i]` and begins where the row before it ends.
+/// Returns their number; they are at the beginning of both lists.
 pub fn keep_filled(nodes: &mut [i32], ends: &mut [i64]) -> usize {
     assert_eq!(nodes.len(), ends.len());
     let (mut kept, mut start) = (0, 0);
@@ -35,14 +35,15 @@ pub fn keep_filled(nodes: &mut [i32], ends: &mut [i64]) -> usize {
     kept
 }
 
-/// Exchanges the last number of a list with the one at `others[0]`, the last but one with that at `others[1]`, and so on.
+/// Exchanges the last number of a list with the one at `others[0]`, the last but one with the one at `others[1]`, and
+/// so on.
 pub fn exchange_last(list: &mut [i32], others: &[u32]) {
     assert!(others.len() <= list.len());
     let mut last = list.len();
     for &other in others {
         last -= 1;
         assert!((other as usize) < list.len());
-        // SAFETY: there are no more others than numbers, so `last` is in the list, and `other` has been checked.
+        // SAFETY: `others` is not longer than the list, so `last` is in it; `other` has been checked.
         unsafe {
             let number = *list.get_unchecked(last);
             *list.get_unchecked_mut(last) = *list.get_unchecked(other as usize);

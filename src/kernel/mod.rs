@@ -1,9 +1,8 @@
 //! The hot loops, on plain slices: sparse and dense rows times a dense matrix, the transposed product, row softmax.
 //!
-//! One source ([`generic`]) is compiled once per instruction set into a [`Table`]; [`table`] picks the best one the
-//! processor has. The order of every sum is decided by its own terms, so a row of a product has the same bits in
-//! whatever company and on however many threads it is computed. This module knows nothing of graphs, and depends on
-//! nothing but `crate::error` and, for its threads, `crate::fork`.
+//! One source ([`generic`]) is compiled once per instruction set into a [`Table`]; [`table`] returns the best one that
+//! the processor supports. The order of every sum depends on its own terms alone, so a row of a product has the same
+//! bits in any company and with any number of threads. This module knows nothing of graphs.
 
 mod arithmetic;
 mod array;
@@ -28,8 +27,8 @@ pub use pages::try_zeros;
 pub use parts::Parts;
 pub use threads::Threads;
 
-/// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range, and no
-/// column stands twice in a row.
+/// A compressed sparse matrix by rows. Its creator guarantees that `indptr` ascends from 0, that `indices` are
+/// in range, and that no column occurs twice in a row.
 #[derive(Clone, Copy)]
 pub struct Sparse<'a> {
     /// Where each row starts; one more entry than rows.
@@ -73,7 +72,7 @@ pub enum Rows<'a> {
     },
 }
 
-/// Which rows of the left factor take part.
+/// The rows of the left factor that are used.
 #[derive(Clone, Copy)]
 pub enum Pick<'a> {
     /// Consecutive rows from here on.
@@ -83,7 +82,7 @@ pub enum Pick<'a> {
 }
 
 impl<'a> Pick<'a> {
-    /// Which row stands at place `i`.
+    /// The row at place `i`.
     #[inline(always)]
     pub fn at(&self, i: usize) -> usize {
         match self {
@@ -92,7 +91,7 @@ impl<'a> Pick<'a> {
         }
     }
 
-    /// How many places have a row, of a matrix of so many.
+    /// Number of places that have a row, for a matrix of `num_rows` rows.
     #[inline(always)]
     pub fn reach(&self, num_rows: usize) -> usize {
         match self {

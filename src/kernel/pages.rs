@@ -1,20 +1,18 @@
-//! Large pages for large arrays. Rows of a matrix that are read here and there lie in as many pages, each of which the
-//! processor has to look up; of large pages it knows them all.
+//! Large pages for large arrays. Rows of a matrix that are read here and there lie in as many pages, and the processor
+//! has to look up each of them. With large pages the few lookups stay cached.
 #![allow(unsafe_code)]
 
-use crate::error::{Result, check_memory};
+use crate::error::{Result, try_with_capacity};
 
-/// As many zeros, in large pages where the system has them and there are enough.
+/// `len` zeros, in large pages if the system has them and the array is large enough.
 pub fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    check_memory()?;
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len)?;
+    let mut zeros = try_with_capacity(len)?;
     expect_large_pages(&zeros);
     zeros.resize(len, 0.0);
     Ok(zeros)
 }
 
-/// Asks for large pages in the room of an array that nothing has been written to yet. Merely a hint.
+/// Requests large pages for the room of an array that nothing has been written to yet. Only a hint.
 fn expect_large_pages(numbers: &Vec<f32>) {
     #[cfg(target_os = "linux")]
     {
@@ -24,7 +22,7 @@ fn expect_large_pages(numbers: &Vec<f32>) {
         let end = (numbers.as_ptr().addr() + size_of::<f32>() * numbers.capacity()) / PAGE * PAGE;
         if start < end {
             let pointer = numbers.as_ptr().with_addr(start).cast_mut().cast();
-            // SAFETY: these are whole pages of the array's own room, and what they hold stays as it is.
+            // SAFETY: these are whole pages of the array's own room, and their contents stay as they are.
             unsafe { libc::madvise(pointer, end - start, libc::MADV_HUGEPAGE) };
         }
     }

@@ -1,25 +1,27 @@
-//! Which core a thread runs on, and how it comes to another one. Linux; elsewhere nothing is known and nothing done.
+//! The core that a thread runs on, and how to move it to another one. Linux only; elsewhere nothing is known and
+//! nothing is done.
 #![allow(unsafe_code)]
 
-/// No core that is known.
+/// An unknown core.
 pub const NOWHERE: usize = usize::MAX;
 
 /// The core that this thread runs on now.
 pub fn core_here() -> usize {
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: it takes nothing and gives a number.
+    // SAFETY: the function has no arguments and returns a number.
     return usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(NOWHERE);
     #[cfg(not(all(target_os = "linux", not(miri))))]
     NOWHERE
 }
 
-/// Moves this thread to another core than `core`, if it may run on as many as `threads`. Where it may run stays as it is.
+/// Moves this thread to another core than `core`, if it may run on at least `threads` cores. The set of cores that it
+/// may run on stays as it is.
 ///
-/// A system that wakes a thread on the core of whoever wakes it leaves it there for milliseconds, while another core has
-/// nothing to do. To forbid it that core for a moment moves it at once.
+/// Some systems wake a thread on the core of the thread that wakes it and leave it there for milliseconds while
+/// another core is idle. Forbidding it that core for a moment moves it at once.
 pub fn leave(core: usize, threads: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: a set of cores is plain bits, and the sizes are those of the sets; 0 is this thread.
+    // SAFETY: a set of cores is plain bits, and the sizes are those of the sets; 0 means this thread.
     unsafe {
         let size = size_of::<libc::cpu_set_t>();
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
@@ -63,7 +65,7 @@ mod tests {
         if cores == 1 {
             return eprintln!("NOT TESTED: there is one core");
         }
-        // It may be moved back at any time, but not every time.
+        // The system may move it back at any time, but not every time.
         let left = (0..100).filter(|_| {
             let here = core_here();
             leave(here, 2);

@@ -1,13 +1,13 @@
-//! A few threads that take turns at the pieces of one job at a time.
+//! A few threads that share the pieces of one job at a time.
 //!
-//! A step of training is a dozen jobs of some ten microseconds, so what counts is how soon a waiting thread begins. These
-//! look for the next job for a while before they sleep, and whoever brings one works at it too and never waits for a
-//! thread that has not begun. A general pool puts the bringer to sleep and wakes a thread by a system call, which takes
-//! longer than most jobs here.
+//! A training step is a dozen jobs of about ten microseconds, so what counts is how soon a waiting thread begins.
+//! These threads spin for a while before they sleep, and the thread that brings a job works on it too and never waits
+//! for a thread that has not begun. A general-purpose pool puts the calling thread to sleep and wakes another one by a
+//! system call, which takes longer than most jobs here.
 #![allow(unsafe_code)]
 
 use super::place::{NOWHERE, core_here, leave};
-use crate::error::{Error, Result, check_memory, try_with_capacity};
+use crate::error::{Error, ForThe, Result, check_memory, try_with_capacity};
 use crate::fork;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,17 +15,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// How often a thread looks for the next job before it lets others have the core: some 50 to 100 microseconds.
+/// How often a thread checks for the next job before it yields: 50 to 100 microseconds.
 const LOOKS: usize = 4000;
 
-/// How often it does that, and looks again, before it sleeps: about a millisecond. To be woken takes a tenth of that at best, and
-/// some systems wake a thread on the core of whoever wakes it, where it waits for milliseconds.
+/// How often it yields and checks again before it sleeps: about a millisecond. Waking it takes at least a tenth of
+/// that, and some systems wake a thread on the core of the thread that wakes it, where it waits for milliseconds.
 const PAUSES: usize = 2000;
 
 /// In [`Shared::gate`]: there is a job to enter. The bits below count the threads inside.
 const OPEN: usize = 1 << (usize::BITS - 1);
 
-/// Threads besides the caller's own, joined when this is dropped.
+/// The threads besides the caller's own; joined on drop.
 pub struct Pool {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
@@ -33,15 +33,15 @@ pub struct Pool {
     process: u32,
 }
 
-/// A job as the threads see it: a function of the piece's number, on the stack of whoever brought it, who waits until
-/// they are done with it.
+/// A job as the threads see it: a function of the number of a piece. It lives on the stack of the thread that brought
+/// the job, which waits until the others are done with it.
 #[derive(Clone, Copy)]
 struct Job {
     work: &'static (dyn Fn(usize) + Sync),
     pieces: usize,
 }
 
-/// On a line of the cache of its own.
+/// Alone on its cache line.
 #[repr(align(64))]
 struct Next(AtomicUsize);
 
@@ -53,33 +53,33 @@ const TAKEN: usize = 2;
 const DONE: usize = 3;
 
 struct Shared {
-    /// Jobs so far, and what was offered beside them.
+    /// Number of jobs and side jobs so far.
     jobs: AtomicUsize,
-    /// The core of whoever has brought the last one.
+    /// The core of the thread that brought the last one.
     core: AtomicUsize,
     gate: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
-    /// The next piece to take of each thread's share, the bringer's first.
+    /// The next piece of each thread's share; the share of the bringer comes first.
     next: Vec<Next>,
-    /// What one thread does beside the jobs, and how far that is: [`NOTHING`], [`OFFERED`], [`TAKEN`] or [`DONE`].
+    /// What one thread does beside the jobs, and its state: [`NOTHING`], [`OFFERED`], [`TAKEN`] or [`DONE`].
     side: UnsafeCell<Option<Side>>,
     side_state: AtomicUsize,
-    /// Held by whoever has offered it.
+    /// Held by the thread that offers it.
     offerer: Mutex<()>,
     panicked: AtomicBool,
-    /// A thread other than the bringer has done something, since it was asked last.
+    /// A thread other than the bringer has done something since [`Pool::helped`] was last called.
     helped: AtomicBool,
     stop: AtomicBool,
-    /// Held by whoever has brought the job at work.
+    /// Held by the thread that brought the current job.
     bringer: Mutex<()>,
     sleepers: AtomicUsize,
     bed: Mutex<()>,
     alarm: Condvar,
 }
 
-// SAFETY: `job` is written only by the holder of `bringer` while the gate is closed and no thread inside, and read only by
-// threads that have entered through the open gate. `side` is written only by the holder of `offerer` while there is NOTHING,
-// and read only by whoever has made OFFERED TAKEN.
+// SAFETY: `job` is written only by the holder of `bringer` while the gate is closed and no thread is inside, and read
+// only by threads that entered through the open gate. `side` is written only by the holder of `offerer` in state
+// NOTHING, and read only by the thread that changed OFFERED to TAKEN.
 unsafe impl Sync for Shared {}
 // SAFETY: as above; the pointers are used only while the functions behind them are borrowed by `Pool::run`, `Pool::beside`.
 unsafe impl Send for Shared {}
@@ -87,7 +87,7 @@ unsafe impl Send for Shared {}
 impl Pool {
     /// Starts `count` threads.
     pub fn start(count: usize) -> Result<Pool> {
-        let mut next = try_with_capacity(count + 1)?;
+        let mut next = try_with_capacity(count + 1).for_the("threads")?;
         next.extend((0..=count).map(|_| Next(AtomicUsize::new(0))));
         let shared = Arc::new(Shared {
             jobs: AtomicUsize::new(0),
@@ -108,12 +108,13 @@ impl Pool {
         });
         let mut pool = Pool { shared, handles: Vec::new(), process: fork::process() };
         for i in 1..=count {
-            // The C library ends the process if it has no memory for what it keeps of a thread. See that there is some.
-            drop(try_with_capacity::<u8>(1 << 16)?);
+            // The C library ends the process if it has no memory for its records of a thread. Make sure that there is
+            // some.
+            drop(try_with_capacity::<u8>(1 << 16).for_the("threads")?);
             check_memory()?;
             let shared = Arc::clone(&pool.shared);
             let thread = std::thread::Builder::new().name(format!("plimsoll-{i}")).spawn(move || shared.serve(i));
-            let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}"));
+            let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}").into());
             pool.handles.push(thread.map_err(failed)?);
         }
         Ok(pool)
@@ -124,24 +125,26 @@ impl Pool {
         self.process == fork::process()
     }
 
-    /// Whether any of the threads has done something since this was asked last.
+    /// Whether any of the threads has done something since the last call of this function.
     pub fn helped(&self) -> bool {
         self.shared.helped.swap(false, Ordering::Relaxed)
     }
 
-    /// Calls `work(i)` once for each `i` in `0 .. pieces`, on the caller's and any other threads. All on the caller's if
-    /// another job is at work. Each begins with its own share of the pieces, which follow each other and are the same in every
-    /// job of as many, so that it meets in its cache what it has left there; whoever is done helps the others.
+    /// Calls `work(i)` once for each `i` in `0 .. pieces`, on the caller's thread and the others; on the caller's
+    /// alone while another job runs. Each thread begins with its own share of consecutive pieces, which is the same in
+    /// every job of as many pieces, so that it finds in its cache what it left there. A thread that is done helps the
+    /// others.
     pub fn run(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
         let Ok(_bringer) = self.shared.bringer.try_lock() else {
             (0..pieces).for_each(work);
             return;
         };
         let shared = &*self.shared;
-        // SAFETY: the two types differ in a lifetime alone, and it is kept: `Visit` waits for the threads before `work` goes.
+        // SAFETY: the two types differ in a lifetime only, and it is kept: `Visit` waits for the threads before `work`
+        // ends.
         let work = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work) };
         let job = Job { work, pieces };
-        // SAFETY: this thread holds `bringer`, the gate is closed and no thread inside.
+        // SAFETY: this thread holds `bringer`, the gate is closed and no thread is inside.
         unsafe { *shared.job.get() = Some(job) };
         for (i, next) in shared.next.iter().enumerate() {
             next.0.store(shared.first_of_share(i, pieces), Ordering::Relaxed);
@@ -156,8 +159,8 @@ impl Pool {
         }
     }
 
-    /// Does `main` on the caller's thread, and `side` on another that comes before `main` is done, which then joins in its
-    /// jobs; else `side` afterwards, on the caller's.
+    /// Runs `main` on the caller's thread, and `side` on another thread that comes before `main` is done and then
+    /// joins in its jobs. If none comes, runs `side` afterwards on the caller's thread.
     pub fn beside<R>(&self, side: &(dyn Fn() + Sync), main: impl FnOnce() -> R) -> R {
         let shared = &*self.shared;
         let Ok(_offerer) = shared.offerer.try_lock() else {
@@ -165,10 +168,10 @@ impl Pool {
             side();
             return result;
         };
-        // SAFETY: the two types differ in a lifetime alone, and it is kept: `Offer` sees to it that nobody is at work at `side`,
-        // nor will be, before it goes.
+        // SAFETY: the two types differ in a lifetime only, and it is kept: `Offer` ensures that no thread runs `side`,
+        // now or later, before it ends.
         let lasting = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Side>(side) };
-        // SAFETY: this thread holds `offerer`, and there is nothing on offer.
+        // SAFETY: this thread holds `offerer`, and nothing is on offer.
         unsafe { *shared.side.get() = Some(lasting) };
         shared.side_state.store(OFFERED, Ordering::Release);
         let offer = Offer(shared);
@@ -189,7 +192,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if !self.alive() {
-            // A child after fork: the threads are not here to be told or joined.
+            // A child after fork: the threads do not exist here and cannot be joined.
             std::mem::take(&mut self.handles).into_iter().for_each(std::mem::forget);
             return;
         }
@@ -215,11 +218,11 @@ impl Drop for Visit<'_> {
     }
 }
 
-/// Takes back what nobody has begun, or else waits for its end, also when something panics meanwhile.
+/// Takes back a side job that no thread has begun, or waits for its end; also on a panic.
 struct Offer<'a>(&'a Shared);
 
 impl Offer<'_> {
-    /// Whether nobody has begun, and now nobody will.
+    /// Takes the side job back. Returns whether no thread had begun it.
     fn take_back(&self) -> bool {
         self.0.side_state.compare_exchange(OFFERED, NOTHING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -237,14 +240,14 @@ impl Drop for Offer<'_> {
         }
         self.0.side_state.store(NOTHING, Ordering::Release);
         if std::thread::panicking() {
-            // Of two panics one is enough.
+            // One of two panics is enough.
             self.0.panicked.store(false, Ordering::Relaxed);
         }
     }
 }
 
 impl Shared {
-    /// Tells the threads that there is something to do.
+    /// Wakes the threads because there is something to do.
     fn call(&self) {
         self.core.store(core_here(), Ordering::Relaxed);
         self.jobs.fetch_add(1, Ordering::SeqCst);
@@ -254,13 +257,13 @@ impl Shared {
         }
     }
 
-    /// Does what is on offer beside the jobs, if nobody else does.
+    /// Runs the side job on offer, if no other thread does.
     fn take_side(&self) {
         let taken = self.side_state.compare_exchange(OFFERED, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
         if taken.is_err() {
             return;
         }
-        // SAFETY: this thread has made it TAKEN, so it stays until it is DONE.
+        // SAFETY: this thread changed the state to TAKEN, so the function stays until the state is DONE.
         if let Some(side) = unsafe { *self.side.get() }
             && catch_unwind(AssertUnwindSafe(side)).is_err()
         {
@@ -270,7 +273,7 @@ impl Shared {
         self.side_state.store(DONE, Ordering::Release);
     }
 
-    /// What thread `me` does all its life.
+    /// The main loop of thread `me`.
     fn serve(&self, me: usize) {
         let mut seen = 0;
         loop {
@@ -294,7 +297,7 @@ impl Shared {
         }
     }
 
-    /// Returns when there have been more than `seen` jobs.
+    /// Waits until there have been more than `seen` jobs.
     fn wait(&self, seen: usize) {
         for look in 0..LOOKS + PAUSES {
             if self.jobs.load(Ordering::Relaxed) != seen {
@@ -316,7 +319,8 @@ impl Shared {
         self.leave_the_bringer();
     }
 
-    /// Goes to another core than the one that jobs come from, where a thread and the bringer would wait for each other.
+    /// Moves to another core than the one that jobs come from, where this thread and the bringer would wait for each
+    /// other.
     fn leave_the_bringer(&self) {
         let core = self.core.load(Ordering::Relaxed);
         if core == core_here() {
@@ -324,18 +328,19 @@ impl Shared {
         }
     }
 
-    /// Where a thread's share of so many pieces begins; that of the one after the last is where all end.
+    /// The first piece of a thread's share; for the number after the last thread, the end of all pieces.
     fn first_of_share(&self, thread: usize, pieces: usize) -> usize {
         thread * pieces / self.next.len()
     }
 
-    /// Works at pieces until there are none, its own share's first; gives how many it has done.
+    /// Processes pieces until there are none, those of its own share first; returns the number it has processed.
     fn take_pieces(&self, job: Job, me: usize) -> usize {
         let (shares, mut done) = ((me..self.next.len()).chain(0..me), 0);
         for share in shares {
             let end = self.first_of_share(share + 1, job.pieces);
             let next = &self.next[share].0;
-            // Looked at before it is changed, so that those who come too late do not take it from each other's caches.
+            // Loaded before it is changed, so that threads that come too late do not take the line from each other's
+            // caches.
             while next.load(Ordering::Relaxed) < end {
                 let piece = next.fetch_add(1, Ordering::Relaxed);
                 if piece >= end {

@@ -1,24 +1,24 @@
-//! The two ways a product is shared among threads without changing a bit of it.
+//! How products are shared among threads without changing a bit of them.
 #![allow(unsafe_code)]
 
 use super::parts::{DEEP_ENOUGH, Parts};
 use super::pool::Pool;
 use super::{Buffer, Finish, Pick, Rows, table};
-use crate::error::Result;
+use crate::error::{ForThe, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Below this much work, entries of the left factor times vectors of the right one's rows, a product stays on the calling
-/// thread. About twenty microseconds: another thread comes in one, but has to fetch the factors from this one's cache, and
-/// this one the result from there.
+/// Below this much work (entries of the left factor times vectors per row of the right one) a product stays on the
+/// calling thread. It takes about twenty microseconds: another thread begins within one, but it must fetch the factors
+/// from this thread's cache, and this thread must fetch the result from there.
 const LITTLE_WORK: usize = 1 << 16;
 
-/// Dense rows are shared by columns in multiples of this many: lines of the cache, and whatever number the kernels take at once
-/// (16, 8 or 6), so that only the last share has the remainder that the whole has.
+/// Dense rows are shared by columns in multiples of this number: of cache lines, and of each number that the kernels
+/// take at once (16, 8 or 6). So only the last share has a remainder, and it is the remainder of the whole.
 const COLUMNS: usize = 48;
 
-/// How many of `depth` columns a piece has, so that as many threads end together, and with as few pieces as that takes.
+/// How many of `depth` columns a piece gets so that `threads` threads end together, with as few pieces as possible.
 fn columns_at_once(depth: usize, threads: usize) -> usize {
     let longest = |columns: usize| {
         let whole = depth.div_ceil(columns) - 1;
@@ -28,16 +28,16 @@ fn columns_at_once(depth: usize, threads: usize) -> usize {
     (1..=most).rev().map(|k| k * COLUMNS).min_by_key(|&columns| longest(columns)).unwrap_or(COLUMNS)
 }
 
-/// The threads of one model. One thread means the caller's own, and then there is no pool.
+/// The threads of one model. One thread is the caller's own; then there is no pool.
 pub struct Threads {
     pool: Option<Pool>,
     count: usize,
-    /// Whether the caller works alone for a while.
+    /// Whether the caller currently works alone.
     alone: AtomicBool,
 }
 
 impl Threads {
-    /// `count` threads, the caller's among them; 0 stands for all cores.
+    /// `count` threads, the caller's among them; 0 means all cores.
     pub fn new(count: usize) -> Result<Self> {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let count = if count == 0 { cores() } else { count };
@@ -45,7 +45,7 @@ impl Threads {
         Ok(Threads { pool, count, alone: AtomicBool::new(false) })
     }
 
-    /// How many threads work, the caller's included.
+    /// Number of threads, including the caller's.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -55,12 +55,12 @@ impl Threads {
         self.pool.as_ref().is_none_or(Pool::alive)
     }
 
-    /// Whether a thread other than the caller's has done something since this was asked last.
+    /// Whether a thread other than the caller's has done something since the last call of this function.
     pub fn helped(&self) -> bool {
         self.pool.as_ref().is_some_and(Pool::helped)
     }
 
-    /// Does `work` on the caller's thread alone, whoever asks meanwhile. Nothing changes but the time it takes.
+    /// Runs `work` on the caller's thread alone, and everything that is called meanwhile. Only the time changes.
     pub fn alone<R>(&self, work: impl FnOnce() -> R) -> R {
         struct Again<'a>(&'a AtomicBool);
         impl Drop for Again<'_> {
@@ -73,12 +73,13 @@ impl Threads {
         work()
     }
 
-    /// The other threads, if they are to work now.
+    /// The other threads, unless the caller works alone.
     fn others(&self) -> Option<&Pool> {
         self.pool.as_ref().filter(|_| !self.alone.load(Ordering::Relaxed))
     }
 
-    /// Works at the pieces `0 .. count`, each on one thread, in any order. What a piece itself gives to these threads stays on its own.
+    /// Calls `work` for each of the pieces `0 .. count`, in any order, on all threads. A piece that calls these
+    /// threads itself runs that on its own thread.
     pub fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         match self.others() {
             Some(pool) => pool.run(count, work),
@@ -86,7 +87,7 @@ impl Threads {
         }
     }
 
-    /// Does `main` on this thread and meanwhile, if another one is free, `side` there; else afterwards.
+    /// Runs `main` on this thread and, if another one is free meanwhile, `side` there; otherwise `side` afterwards.
     pub fn beside<R>(&self, side: &(dyn Fn() + Sync), main: impl FnOnce() -> R) -> R {
         match self.others() {
             Some(pool) => pool.beside(side, main),
@@ -98,7 +99,8 @@ impl Threads {
         }
     }
 
-    /// `out ← R·M`, finished, rows shared among the threads. Each row is one thread's, so the bits are the same for any count.
+    /// `out ← R·M`, finished; the threads share the rows. Each row belongs to one thread, so the bits do not depend on
+    /// their number.
     pub fn times(&self, rows: Rows<'_>, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]) {
         let count = out.len() / width;
         let entries = match rows {
@@ -108,7 +110,7 @@ impl Threads {
         let Some(pool) = self.pool_for(entries, width) else {
             return table().times(rows, pick, m, width, finish, out);
         };
-        // More pieces than threads, of equal work as far as it is known, so that all end together.
+        // More pieces than threads, of equal work as far as it is known, so that all threads end together.
         let number = 8 * self.count;
         let starts = |i: usize| match (rows, pick) {
             (Rows::Sparse(a), Pick::From(first)) => {
@@ -126,7 +128,7 @@ impl Threads {
         });
     }
 
-    /// Fills rows of `width` numbers: `fill(i, row)` makes row i. In all it adds up about `terms` numbers.
+    /// Fills rows of `width` numbers: `fill(i, row)` makes row i. All of them together add up about `terms` numbers.
     pub fn fill_rows(&self, terms: usize, width: usize, out: &mut [f32], fill: impl Fn(usize, &mut [f32]) + Sync) {
         let Some(pool) = self.pool_for(terms, 1) else {
             return out.chunks_exact_mut(width).enumerate().for_each(|(i, row)| fill(i, row));
@@ -138,8 +140,8 @@ impl Threads {
         });
     }
 
-    /// `M ← Rᵀ·G`. The sum over rows is cut into [`Parts`], which the threads share, and the rows of `M` as well where `R` is dense.
-    /// A sparse row has about `row_entries` entries. `scratch` is reused from call to call.
+    /// `M ← Rᵀ·G`. The sum over rows is cut into [`Parts`], which the threads share; if `R` is dense they share the
+    /// rows of `M` as well. A sparse row has about `row_entries` entries. `scratch` is reused from call to call.
     pub fn transposed_times(
         &self,
         (rows, row_entries): (Rows<'_>, usize),
@@ -161,13 +163,13 @@ impl Threads {
                 let sums = match parts.number() {
                     1 => &mut *m,
                     number => {
-                        scratch.try_resize(number * m.len())?;
+                        scratch.try_resize(number * m.len()).for_the("partial sums")?;
                         &mut **scratch
                     }
                 };
                 match self.pool_for(count * depth, width).filter(|_| depth >= DEEP_ENOUGH) {
                     Some(pool) => {
-                        // A thread has the rows of a part in its cache, as far as it is the one that has multiplied them before.
+                        // A thread may still have the rows of a part in its cache if it multiplied them before.
                         let columns = columns_at_once(depth, self.count);
                         let (sums, shares) = (Pieces::new(sums, width), depth.div_ceil(columns));
                         pool.run(parts.number() * shares, &|i| {
@@ -176,7 +178,7 @@ impl Threads {
                             add(part, from, sums.range(rows));
                         });
                     }
-                    // The last part first: its rows are those that have just been multiplied.
+                    // The last part first: its rows have just been multiplied.
                     None => sums.chunks_exact_mut(depth * width).enumerate().rev().for_each(|(i, sum)| add(i, 0, sum)),
                 }
                 if parts.number() > 1 {
@@ -194,8 +196,8 @@ impl Threads {
         Ok(())
     }
 
-    /// `M ← Σ_rows`, a part after the other in their order, shared among the threads: `add(rows, sum)` adds a part to zeros, in rows
-    /// that are [`Parts::stride`] apart. `scratch` is reused from call to call.
+    /// `M ← Σ_rows`, part after part in their order; the threads share the parts. `add(rows, sum)` adds a part to
+    /// zeros, in rows that are [`Parts::stride`] apart. `scratch` is reused from call to call.
     pub fn sum(
         &self,
         parts: Parts,
@@ -204,12 +206,12 @@ impl Threads {
         add: &(dyn Fn(Range<usize>, &mut [f32]) + Sync),
     ) -> Result<()> {
         let (number, size) = (parts.number(), m.len() / width * parts.stride());
-        // The first one needs no other place where its rows are no further apart than those of M.
+        // The first part is summed in M itself if its rows have the same stride.
         let in_place = usize::from(parts.stride() == width);
-        // No more than that: few sizes ever occur, and none by chance.
+        // No slack: few sizes ever occur, and they do not depend on draws.
         let others = (number - in_place) * size;
         if others > 0 {
-            scratch.try_resize_within(others, others)?;
+            scratch.try_resize_within(others, others).for_the("partial sums")?;
         }
         let (first, sums) = (Pieces::new(m, size), Pieces::new(scratch, size));
         let add_part = |i: usize| {
@@ -229,8 +231,8 @@ impl Threads {
         Ok(())
     }
 
-    /// Works at two lists in pieces of these lengths, the i-th of both together on one thread. In all it is a product of so many
-    /// entries with rows of this width.
+    /// Processes two lists in pieces of these lengths; piece i of both belongs to one thread. All of it together is as
+    /// much work as a product of `entries` entries with rows of `width` numbers.
     pub fn each_pair<A: Send, B: Send>(
         &self,
         (entries, width): (usize, usize),
@@ -247,7 +249,7 @@ impl Threads {
         }
     }
 
-    /// Whether a product of so many entries with rows of this width is shared among threads.
+    /// Whether a product of `entries` entries with rows of `width` numbers is shared among threads.
     pub fn shares(&self, entries: usize, width: usize) -> bool {
         self.pool_for(entries, width).is_some()
     }
@@ -257,7 +259,7 @@ impl Threads {
     }
 }
 
-/// A slice in pieces of equal length, the last one perhaps shorter, for threads that take one each.
+/// A slice in pieces of equal length, the last one possibly shorter, for threads that take one each.
 struct Pieces<'a, T> {
     start: *mut T,
     len: usize,
@@ -265,7 +267,7 @@ struct Pieces<'a, T> {
     slice: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: the pieces are handed out by number, and `Pool::run` gives each number to one thread.
+// SAFETY: pieces are taken by number, and `Pool::run` gives each number to one thread.
 unsafe impl<T: Send> Sync for Pieces<'_, T> {}
 
 impl<'a, T> Pieces<'a, T> {
@@ -277,18 +279,18 @@ impl<'a, T> Pieces<'a, T> {
         self.len.div_ceil(self.piece.max(1))
     }
 
-    /// Piece `i`; no other thread may ask for the same one.
+    /// Piece `i`; no other thread may take the same one.
     #[allow(clippy::mut_from_ref)]
     fn get(&self, i: usize) -> &'a mut [T] {
         self.range(i..i + 1)
     }
 
-    /// These pieces; no other thread may ask for one of them.
+    /// These pieces; no other thread may take one of them.
     #[allow(clippy::mut_from_ref)]
     fn range(&self, pieces: Range<usize>) -> &'a mut [T] {
         let start = (pieces.start * self.piece).min(self.len);
         let end = (pieces.end * self.piece).clamp(start, self.len);
-        // SAFETY: the range is in the slice, and belongs to whoever was given these numbers.
+        // SAFETY: the range is in the slice and belongs to the thread that was given these numbers.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), end - start) }
     }
 }

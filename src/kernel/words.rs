@@ -1,30 +1,30 @@
-//! Whole numbers of 32 bits beside each other, in fours: what a generator of random numbers mixes.
+//! Integers of 32 bits side by side, in groups of four: what a generator of random numbers mixes.
 #![allow(unsafe_code)]
 
-/// As many words as a vector has, a multiple of 4.
+/// As many words as a vector holds, a multiple of 4.
 pub trait Words: Copy {
-    /// How many fours there are.
+    /// Number of groups of four.
     const FOURS: usize;
 
-    /// The same four again and again.
+    /// The same four words in every group.
     fn repeat(four: [u32; 4]) -> Self;
 
-    /// The i-th four is `[low, high, 0, 0]`, the halves of `first` + i.
+    /// Group i is `[low, high, 0, 0]`, the halves of `first` + i.
     fn counters(first: u64) -> Self;
 
-    /// Word by word, without carry out of it.
+    /// Wrapping addition of each word.
     fn add(self, other: Self) -> Self;
 
-    /// Word by word.
+    /// Exclusive or of each word.
     fn xor(self, other: Self) -> Self;
 
-    /// Each word turned to the left by so many bits.
+    /// Each word rotated to the left by this many bits.
     fn turn<const BITS: i32>(self) -> Self;
 
-    /// Each four turned, so that its second word comes first.
+    /// Each group rotated so that its second word comes first.
     fn step(self) -> Self;
 
-    /// Writes the first four of each, then the second ones, and so on.
+    /// Writes the first group of each, then the second group of each, and so on.
     fn write(of: [Self; 4], to: &mut [u32]);
 }
 
@@ -32,7 +32,7 @@ fn counter(number: u64) -> [u32; 4] {
     [number as u32, (number >> 32) as u32, 0, 0]
 }
 
-/// Four words, for the compiler to put into vectors.
+/// Four words; the compiler puts them into vectors.
 impl Words for [u32; 4] {
     const FOURS: usize = 1;
 
@@ -72,8 +72,8 @@ impl Words for [u32; 4] {
     }
 }
 
-// SAFETY, for all below: the processor has the instructions wherever these types are used, and what is read or written is as long
-// as the vectors, which is checked where it is not an array.
+// SAFETY of all that follows: the processor has the instructions wherever these types are used, and each read and
+// write is as long as the vectors. That is checked where the argument is not an array.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Words, counter};

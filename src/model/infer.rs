@@ -110,7 +110,7 @@ impl Model {
         let mut nodes = Vec::new();
         for &split in splits {
             let more = graph.labelled_split(split)?;
-            nodes.try_reserve(more.len())?;
+            crate::error::try_reserve(&mut nodes, more.len(), "nodes")?;
             nodes.extend_from_slice(more);
         }
         // Most nodes: a pass over all is cheaper than finding out which are needed. The bits are the same.

@@ -2,7 +2,6 @@
 
 mod folded;
 mod infer;
-mod input;
 mod metrics;
 mod pass;
 mod safetensors;

@@ -7,10 +7,9 @@
 
 use super::Model;
 use super::folded::{Delta, Folded, Signs};
-use super::input::Input;
 use super::transposed::{Transposed, symmetric_times, transpose};
 use crate::error::{Error, Result, try_resize};
-use crate::graph::{Graph, Matrix};
+use crate::graph::{AggregatedRows, Graph, Matrix};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
 use crate::sample::{Chain, Cut};
 
@@ -19,7 +18,7 @@ use crate::sample::{Chain, Cut};
 pub struct Workspace {
     /// What it is computed on.
     pub cut: Cut,
-    input: Input,
+    input: AggregatedRows,
     /// The order of each layer's products in the pass at work.
     orders: Vec<Order>,
     layers: Vec<Buffers>,
@@ -112,7 +111,7 @@ impl Workspace {
             let finish = if l + 1 < model.num_layers() { Finish::Rectify } else { Finish::Plain };
             match self.orders[l] {
                 Order::Aggregated => {
-                    self.input.times(graph, chain, threads, (w, width), finish, output)?;
+                    self.input.times(graph, chain.pick_above(0), threads, (w, width), finish, output)?;
                 }
                 Order::FeaturesFirst => {
                     middle.try_resize(graph.num_nodes() * width)?;
@@ -328,7 +327,7 @@ impl Workspace {
                 Order::Aggregated => {
                     let by = (&*self.delta, width);
                     let scratch = &mut self.partial_sums;
-                    self.input.transposed_times(graph, chain, threads, by, gradient, scratch)?;
+                    self.input.transposed_times(graph, chain.pick_above(0), threads, by, gradient, scratch)?;
                 }
                 Order::Transform => {
                     let below = (Rows::Dense { data: &below[l - 1].output, width: fan_in }, fan_in);

@@ -1,15 +1,15 @@
-//! A caller's own problem: the same update, on doubles, with a callback for the gradient.
+//! A caller's own problem: the same update on doubles, with a callback for the gradient.
 
 use super::{Optimizer, State};
-use crate::error::{Error, Result, try_filled};
+use crate::error::{Error, ForThe, Result, try_filled};
 
-/// Why a callback ends the work.
+/// Returned by a callback to end the work.
 pub struct Interrupt;
 
 impl Optimizer {
-    /// Runs `num_steps` updates from `w`, with `gradient(step, w, g)` filling g at w_1, w_2, …. On return `w` is the
-    /// iterate after the last update and `average` the mean of the iterates before each. The counters are of this run
-    /// alone: it starts at k = 1 and leaves what the optimizer remembers of other parameters as it is.
+    /// Runs `num_steps` updates from `w`; `gradient(step, w, g)` fills g at w_1, w_2, …. On return `w` is the iterate
+    /// after the last update and `average` the mean of the iterates before each. The run has its own counters: it
+    /// starts at k = 1 and does not touch what the optimizer remembers of other parameters.
     pub fn minimize(
         &self,
         num_steps: usize,
@@ -21,7 +21,7 @@ impl Optimizer {
             return Err(Error::entry("w", at, w[at], "is not finite"));
         }
         let mut state = State::default();
-        let mut g = try_filled(w.len(), 0.0)?;
+        let mut g = try_filled(w.len(), 0.0).for_the("gradient")?;
         for step in 1..=num_steps {
             g.fill(0.0);
             gradient(step, w, &mut g).map_err(|_| Error::Cancelled(format!("the oracle stopped at step {step}")))?;

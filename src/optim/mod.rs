@@ -1,7 +1,7 @@
 //! Optimizers: SGD and Adam, step schedules, projections, averaging of iterates.
 //!
-//! The update knows nothing of models: it serves the float parameters of training and the doubles of a caller's own
-//! problem ([`Optimizer::minimize`]) alike.
+//! An update knows nothing of models: it serves the float parameters of training and the doubles of a caller's own
+//! problem ([`Optimizer::minimize`]).
 
 mod minimize;
 mod project;
@@ -14,7 +14,7 @@ pub use update::{Parts, Rule, Schedule, State};
 use crate::error::{Error, Result};
 use update::Settings;
 
-/// Moves parameters along gradients. Holds the settings, and the state of the parameters it has been moving.
+/// Moves parameters along gradients. Holds the settings, and the state that belongs to the parameters.
 pub struct Optimizer {
     settings: Settings,
     averaging: bool,
@@ -40,7 +40,7 @@ impl Optimizer {
         Ok(Optimizer { settings, averaging: false, state: State::default() })
     }
 
-    /// How the step changes with k.
+    /// Sets how the step changes with k.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.settings.schedule = schedule;
     }
@@ -54,12 +54,12 @@ impl Optimizer {
         Ok(())
     }
 
-    /// The set that iterates are projected on.
+    /// Sets the set that iterates are projected on.
     pub fn set_set(&mut self, set: Set) {
         self.settings.set = set;
     }
 
-    /// Whether iterates are averaged from here on. Switching it on starts a new average.
+    /// Switches averaging of iterates on or off. Switching it on starts a new average.
     pub fn set_averaging(&mut self, on: bool) {
         if on != self.averaging {
             self.averaging = on;
@@ -72,17 +72,18 @@ impl Optimizer {
         self.averaging
     }
 
-    /// Forgets k, moments and average; the settings stay.
+    /// Resets k, moments and average; keeps the settings.
     pub fn reset(&mut self) {
         self.state = State::default();
     }
 
-    /// Updates so far.
+    /// Number of updates so far.
     pub fn steps(&self) -> u64 {
         self.state.steps()
     }
 
-    /// Checks that it can move `len` parameters: those it has been moving, if any, in a set that has a point.
+    /// Checks that the optimizer can move `len` parameters: the number it has moved so far, if any, in a set that has
+    /// a point.
     pub fn check_fits(&self, len: usize) -> Result<()> {
         self.settings.set.check::<f32>()?;
         self.state.check_fits(len)
@@ -111,7 +112,7 @@ impl Optimizer {
         &self.state
     }
 
-    /// Takes over a state from a checkpoint.
+    /// Replaces the state by that of a checkpoint.
     pub fn set_state(&mut self, state: State<f32>) {
         self.state = state;
     }

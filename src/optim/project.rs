@@ -15,7 +15,7 @@ pub enum Set {
 }
 
 impl Set {
-    /// The ball around 0; an infinite radius is everything.
+    /// The ball around 0; an infinite radius means everything.
     pub fn ball(radius: f64) -> Result<Self> {
         match radius {
             f64::INFINITY => Ok(Set::Everything),
@@ -24,7 +24,7 @@ impl Set {
         }
     }
 
-    /// The box; bounds may be infinite, and two infinite ones are everything.
+    /// The box. Bounds may be infinite; two infinite bounds mean everything.
     pub fn cube(low: f64, high: f64) -> Result<Self> {
         if low.is_nan() || high.is_nan() || low > high || low == f64::INFINITY || high == f64::NEG_INFINITY {
             return Err(Error::InvalidArgument(format!("low = {low}, high = {high} is not an interval")));
@@ -35,7 +35,7 @@ impl Set {
         Ok(Set::Box(low, high))
     }
 
-    /// Checks that the set has a point whose coordinates are numbers of type `T`.
+    /// Checks that the set has a point whose coordinates are of type `T`.
     pub fn check<T: Real>(&self) -> Result<()> {
         match *self {
             Set::Box(low, high) if !inside::<T>(low, high) => {
@@ -50,7 +50,7 @@ impl Set {
         match *self {
             Set::Everything => {}
             Set::Ball(radius) => {
-                // Scaling down rounds; the second and later rounds take the last bits off.
+                // Scaling rounds, possibly to a point outside; later rounds scale by a little less.
                 let mut shrink = 1.0;
                 loop {
                     let norm = norm(w);
@@ -83,7 +83,7 @@ fn inside<T: Real>(low: f64, high: f64) -> bool {
     low <= high && low.real() < f64::INFINITY && high.real() > f64::NEG_INFINITY
 }
 
-/// ‖w‖; by way of the largest entry where plain squares leave the range of a double.
+/// ‖w‖, scaled by the largest entry where plain squares would leave the range of a double.
 fn norm<T: Real>(w: &[T]) -> f64 {
     let squares = w.iter().map(|x| x.real() * x.real()).sum::<f64>();
     if (1e-280..=1e280).contains(&squares) {

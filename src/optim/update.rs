@@ -1,15 +1,15 @@
-//! One update: settings, and the state that belongs to one vector of parameters.
+//! One update: the settings, and the state that belongs to one vector of parameters.
 
 use super::Set;
-use crate::error::{Error, Result, try_copied, try_filled};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::kernel::{Adam, table};
 
-/// Which way a gradient moves the parameters.
+/// How a gradient moves the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// w − γ_k g.
     Sgd,
-    /// w − γ_k m̂ / (√v̂ + ε), moments corrected for their start at 0.
+    /// w − γ_k m̂ / (√v̂ + ε), with the moments corrected for their start at 0.
     Adam,
 }
 
@@ -24,20 +24,7 @@ pub enum Schedule {
     InverseSqrt,
 }
 
-impl TryFrom<i32> for Schedule {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Schedule::Constant),
-            1 => Ok(Schedule::Inverse),
-            2 => Ok(Schedule::InverseSqrt),
-            _ => Err(Error::InvalidArgument(format!("schedule = {value} is not a PLIM_SCHEDULE_ constant"))),
-        }
-    }
-}
-
-/// What an optimizer is told to do.
+/// The settings of an optimizer.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub rule: Rule,
@@ -57,13 +44,13 @@ impl Settings {
     }
 }
 
-/// Float or double parameters; the update is computed in their own precision.
+/// Float or double parameters. The update is computed in their own precision.
 pub trait Real: Copy + Default + PartialOrd {
     /// Relative distance of neighbouring numbers.
     const STEP: f64;
     /// The largest number.
     const MAX: f64;
-    /// As a double.
+    /// The number as a double.
     fn real(self) -> f64;
     /// The largest magnitude; NaN if there is one.
     fn largest(values: &[Self]) -> f64;
@@ -152,7 +139,7 @@ impl Real for f32 {
     }
 }
 
-/// What an optimizer remembers of the parameters it moves.
+/// The state of an optimizer, which belongs to the parameters it moves.
 #[derive(Default)]
 pub struct State<T> {
     /// Updates so far.
@@ -169,7 +156,8 @@ pub struct State<T> {
 
 const BETA: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
-/// More than |m̂|/(√v̂ + ε) can be: by Cauchy and Schwarz m² ≤ 53 v, and the corrections make at most 10 of the root.
+/// An upper bound of |m̂|/(√v̂ + ε): by Cauchy and Schwarz m² ≤ 53 v, and the corrections contribute at most a factor
+/// of 10.
 const ADAM_BOUND: f64 = 100.0;
 
 impl<T: Real> State<T> {
@@ -178,7 +166,7 @@ impl<T: Real> State<T> {
         self.k
     }
 
-    /// Starts the average anew with the next update.
+    /// Starts a new average with the next update.
     pub fn forget_average(&mut self) {
         self.average.clear();
         self.averaged = 0;
@@ -192,7 +180,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Moves `w`; on an error `w` and this state are as they were.
+    /// Moves `w`. On an error `w` and this state stay as they were.
     pub fn update(&mut self, settings: &Settings, averaging: bool, w: &mut [T], gradient: &[T]) -> Result<()> {
         if gradient.len() != w.len() {
             let text = format!("count = {}, but there are {} parameters", gradient.len(), w.len());
@@ -205,13 +193,13 @@ impl<T: Real> State<T> {
         }
         settings.set.check::<T>()?;
         self.check_fits(w.len())?;
-        self.fit(settings, averaging, w.len())?;
+        self.fit(settings, averaging, w.len()).for_the("state of the optimizer")?;
         let k = self.k + 1;
         let step = settings.step_at(k);
         let keep = 1.0 - step * settings.decay;
-        // Found out beforehand, so that the update can be made in place. Half the distance to what would follow the largest
-        // number does not lead beyond it from anywhere; for longer ways the largest parameter counts, and that bound is good for
-        // all but enormous numbers.
+        // Checked in advance, so that the update can be made in place. From any parameter, a move of less than half
+        // the distance between the largest number and the next one beyond it stays finite. For longer moves the
+        // largest parameter counts; that bound is sharp enough for all but enormous numbers.
         let way = step * if settings.rule == Rule::Sgd { largest } else { ADAM_BOUND };
         let mut stays_finite =
             keep.abs() <= 1.0 && way < T::MAX * T::STEP / 4.0 || keep.abs() * T::largest(w) + way <= T::MAX;
@@ -225,7 +213,7 @@ impl<T: Real> State<T> {
                         finite(kept) && finite(moved) && finite(kept - moved)
                     });
             }
-            // A bound that a gradient of tiny numbers meets says nothing of the factors themselves.
+            // A move bounded by a gradient of tiny numbers says nothing about the factors themselves.
             Rule::Sgd => stays_finite = step <= T::MAX && keep.abs() <= T::MAX,
             Rule::Adam => stays_finite &= largest * largest <= T::MAX,
         }
@@ -260,16 +248,16 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
-    /// Checks that `len` parameters may be those of earlier updates.
+    /// Checks that the parameters of earlier updates, if any, were `len` as well.
     pub fn check_fits(&self, len: usize) -> Result<()> {
         if self.k > 0 && self.len != len {
-            let text = format!("{len} parameters, but this optimizer has been moving {}; reset it", self.len);
+            let text = format!("{len} parameters, but this optimizer has moved {}; reset it first", self.len);
             return Err(Error::ShapeMismatch(text));
         }
         Ok(())
     }
 
-    /// Makes room.
+    /// Makes room for the moments and the average.
     fn fit(&mut self, settings: &Settings, averaging: bool, len: usize) -> Result<()> {
         let fit = |v: &mut Vec<T>| -> Result<()> {
             if v.len() != len {
@@ -303,32 +291,28 @@ pub struct Parts<'a, T> {
 }
 
 impl<T: Real> State<T> {
-    /// What a checkpoint must hold.
+    /// The state, for a checkpoint.
     pub fn parts(&self) -> Parts<'_, T> {
         let State { k, first, second, average, averaged, .. } = self;
         Parts { k: *k, averaged: *averaged, first, second, average }
     }
 
-    /// A state from a checkpoint, for `len` parameters, or `BadFormat` for one that no updates lead to.
+    /// The state of `len` parameters from a checkpoint, or `BadFormat` if no updates lead to it.
     pub fn from_parts(parts: &Parts<'_, T>, len: usize) -> Result<Self> {
-        // [`ADAM_BOUND`] rests on it; ε is for moments so small that their squares are 0.
+        // [`ADAM_BOUND`] rests on this; ε allows moments so small that their squares are 0.
         let can_be = |(m, v): (&T, &T)| {
             let (m, v) = (m.real(), v.real());
             v >= 0.0 && v.is_finite() && m.abs() <= 8.0 * (v.sqrt() + EPSILON)
         };
         if parts.averaged > parts.k || !parts.average.iter().all(|x| x.is_finite()) {
-            return Err(Error::BadFormat("the average is not one of iterates".to_string()));
+            return Err(Error::BadFormat("the average is not an average of iterates".to_string()));
         }
         if parts.first.len() != parts.second.len() || !parts.first.iter().zip(parts.second).all(can_be) {
-            return Err(Error::BadFormat("the moments are not those of gradients".to_string()));
+            return Err(Error::BadFormat("the moments are not moments of gradients".to_string()));
         }
-        Ok(State {
-            k: parts.k,
-            averaged: parts.averaged,
-            first: try_copied(parts.first)?,
-            second: try_copied(parts.second)?,
-            average: try_copied(parts.average)?,
-            len,
-        })
+        let copied = |values| try_copied(values).for_the("state of the optimizer");
+        let average = try_copied(parts.average).for_the("state of the optimizer")?;
+        let (k, averaged) = (parts.k, parts.averaged);
+        Ok(State { k, averaged, first: copied(parts.first)?, second: copied(parts.second)?, average, len })
     }
 }

@@ -82,16 +82,16 @@ impl Reader {
             let (index, value) = feature(field, num_features)?;
             sorted &= self.indices[start..].last().is_none_or(|&last| last < index - 1);
             self.largest = self.largest.max(index);
-            self.indices.try_reserve(1)?;
-            self.values.try_reserve(1)?;
+            crate::error::try_reserve(&mut self.indices, 1, "documents")?;
+            crate::error::try_reserve(&mut self.values, 1, "documents")?;
             self.indices.push(index - 1);
             self.values.push(value);
         }
         if !sorted {
             self.check_twice(start, line)?;
         }
-        self.relevance.try_reserve(1)?;
-        self.indptr.try_reserve(1)?;
+        crate::error::try_reserve(&mut self.relevance, 1, "documents")?;
+        crate::error::try_reserve(&mut self.indptr, 1, "documents")?;
         self.relevance.push(relevance);
         self.indptr.push(self.indices.len() as i64);
         Ok(())
@@ -106,9 +106,10 @@ impl Reader {
             let complaint = format!("began in line {line} and has been left: the lines of a query must stand together");
             return Err(field.bad(complaint));
         }
-        self.lines.try_reserve(1)?;
-        self.ids.try_reserve(1)?;
-        self.offsets.try_reserve(2)?;
+        let short = |_| Error::OutOfMemory("cannot allocate memory for the documents".to_string().into());
+        self.lines.try_reserve(1).map_err(short)?;
+        crate::error::try_reserve(&mut self.ids, 1, "documents")?;
+        crate::error::try_reserve(&mut self.offsets, 2, "documents")?;
         self.lines.insert(id, number);
         self.ids.push(id);
         self.offsets.push(self.relevance.len() as i64);
@@ -118,7 +119,7 @@ impl Reader {
     /// Finds a feature that a line names twice.
     fn check_twice(&mut self, start: usize, line: &[u8]) -> Result<()> {
         self.unsorted.clear();
-        self.unsorted.try_reserve(self.indices.len() - start)?;
+        crate::error::try_reserve(&mut self.unsorted, self.indices.len() - start, "documents")?;
         self.unsorted.extend(self.indices[start..].iter().enumerate().map(|(i, &index)| (index, i)));
         self.unsorted.sort_unstable();
         match self.unsorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {

@@ -113,7 +113,7 @@ impl Data {
                 to += 1;
             }
             scores.clear();
-            scores.try_reserve(pairs.documents().len())?;
+            crate::error::try_reserve(&mut scores, pairs.documents().len(), "ranking")?;
             model.embed(&self.documents, Some(pairs.documents()), model.num_layers() - 1, |s| {
                 scores.extend_from_slice(s);
             })?;
@@ -180,7 +180,7 @@ impl Data {
             return Ok(0.0);
         }
         ranking.clear();
-        ranking.try_reserve(n)?;
+        crate::error::try_reserve(ranking, n, "ranking")?;
         ranking.extend(scores.iter().copied().zip(levels.documents.iter().map(gain)));
         ranking.sort_by(|a, b| b.0.total_cmp(&a.0));
         let (mut place, mut dcg) = (0, 0.0);

@@ -56,7 +56,7 @@ impl Scaling {
 
 /// The name of a split in messages.
 fn name(split: Split) -> &'static str {
-    ["train", "val", "test"][split as usize]
+    split.name()
 }
 
 impl Data {
@@ -144,7 +144,7 @@ impl Data {
         for ends in self.offsets.windows(2) {
             let documents = &mut self.order[ends[0] as usize..ends[1] as usize];
             documents.sort_by_key(|&v| std::cmp::Reverse(relevance[v as usize]));
-            self.ends.try_reserve(documents.len())?;
+            crate::error::try_reserve(&mut self.ends, documents.len(), "documents")?;
             let mut end = 0;
             for level in documents.chunk_by(|&a, &b| relevance[a as usize] == relevance[b as usize]) {
                 end += level.len() as i32;
@@ -320,10 +320,10 @@ impl Data {
             return Err(Error::InvalidArgument(text.to_string()));
         }
         let mut relevance = try_copied(self.relevance())?;
-        relevance.try_reserve(other.num_documents())?;
+        crate::error::try_reserve(&mut relevance, other.num_documents(), "documents")?;
         relevance.extend_from_slice(other.relevance());
         let mut offsets = try_copied(&self.offsets)?;
-        offsets.try_reserve(other.num_queries())?;
+        crate::error::try_reserve(&mut offsets, other.num_queries(), "documents")?;
         offsets.extend(other.offsets[1..].iter().map(|end| n as i64 + end));
         let mut whole = Self::new(&relevance, &offsets)?;
         let (x, y) = (self.documents.features()?, other.documents.features()?);
@@ -332,9 +332,9 @@ impl Data {
                 let entries = a.indices.len();
                 let (mut indptr, mut indices) = (try_copied(&a.indptr)?, try_copied(&a.indices)?);
                 let mut values = try_copied(&a.values)?;
-                indptr.try_reserve(b.indptr.len())?;
-                indices.try_reserve(b.indices.len())?;
-                values.try_reserve(b.values.len())?;
+                crate::error::try_reserve(&mut indptr, b.indptr.len(), "documents")?;
+                crate::error::try_reserve(&mut indices, b.indices.len(), "documents")?;
+                crate::error::try_reserve(&mut values, b.values.len(), "documents")?;
                 indptr.extend(b.indptr[1..].iter().map(|end| entries as i64 + end));
                 indices.extend_from_slice(&b.indices);
                 values.extend_from_slice(&b.values);
@@ -343,7 +343,7 @@ impl Data {
             _ => {
                 let mut rows = dense_rows(x, n)?;
                 let more = dense_rows(y, other.num_documents())?;
-                rows.try_reserve_exact(more.len())?;
+                crate::error::try_reserve(&mut rows, more.len(), "documents")?;
                 rows.extend_from_slice(&more);
                 whole.documents.view_features(width, rows.into())?;
             }
@@ -352,7 +352,7 @@ impl Data {
         for old in [Split::Train, Split::Val, Split::Test] {
             let mut queries = try_copied(self.split(old))?;
             if old == split {
-                queries.try_reserve(other.num_queries())?;
+                crate::error::try_reserve(&mut queries, other.num_queries(), "documents")?;
                 queries.extend(first..first + other.num_queries() as i32);
             }
             whole.set_split(old, &queries)?;
@@ -385,8 +385,7 @@ fn dense_rows(x: &Matrix, n: usize) -> Result<Vec<f32>> {
     match x {
         Matrix::Dense { data, .. } => try_copied(data),
         Matrix::Sparse { width, .. } => {
-            let len = n.checked_mul(*width).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
-            let mut rows = try_filled(len, 0f32)?;
+            let mut rows = try_filled(n.saturating_mul(*width), 0f32)?;
             for (v, row) in rows.chunks_exact_mut(*width).enumerate() {
                 each_entry(x, v, |k, x| row[k] = x as f32);
             }

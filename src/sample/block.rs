@@ -16,7 +16,8 @@ impl NodeMap {
     /// Makes room for the nodes of a graph.
     pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
         if self.ids.len() < num_nodes {
-            self.ids.try_reserve_exact(num_nodes - self.ids.len())?;
+            let more = num_nodes - self.ids.len();
+            crate::error::try_reserve_exact(&mut self.ids, more)?;
             self.ids.resize(num_nodes, 0);
         }
         Ok(())
@@ -65,7 +66,8 @@ impl Marks {
     /// Makes room for the nodes of a graph.
     pub fn fit(&mut self, num_nodes: usize) -> Result<()> {
         if self.bytes.len() < num_nodes {
-            self.bytes.try_reserve_exact(num_nodes - self.bytes.len())?;
+            let more = num_nodes - self.bytes.len();
+            crate::error::try_reserve_exact(&mut self.bytes, more)?;
             self.bytes.resize(num_nodes, 0);
         }
         Ok(())

@@ -197,7 +197,7 @@ impl Pairs {
     fn reserve(&mut self, rows: usize, spans: usize) -> Result<()> {
         let (rows, spans) = (self.documents.len() + rows, self.spans.len() + spans);
         if rows > i32::MAX as usize {
-            return Err(Error::OutOfMemory(format!("a batch of more than {} documents", i32::MAX)));
+            return Err(Error::OutOfMemory(format!("a batch of more than {} documents", i32::MAX).into()));
         }
         try_reserve_with_slack(&mut self.documents, rows)?;
         try_reserve_with_slack(&mut self.spans, spans)

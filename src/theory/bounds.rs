@@ -1,7 +1,8 @@
-//! What the theorems promise: how far SGD can be from the optimum when its gradients are wrong by a relative δ.
+//! The bounds of the theorems: how far SGD can be from the optimum when its gradients have a relative error of δ.
 //!
 //! l is the modulus of strong convexity, L the Lipschitz constant of the gradient, G a bound on its norm over the set
-//! that iterates stay in, and T counts iterates: w_1 is the start. Each bound checks the conditions of its theorem.
+//! that iterates stay in, and T the number of iterates: w_1 is the start. Each bound checks the conditions of its
+//! theorem.
 
 use super::{check_count, check_not_negative, check_positive};
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ pub fn strongly_convex_iterate(l: f64, big_g: f64, delta: f64, t: usize) -> Resu
     finite(if t == 2 { 2.0 * first } else { first } + big_g * (big_g * (delta / (l - delta))))
 }
 
-/// f(w̄_T) − f* in the same setting, w̄_T being the mean of the first T iterates.
+/// f(w̄_T) − f* under the same conditions, where w̄_T is the mean of the first T iterates.
 pub fn strongly_convex_average(l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
     check_strongly_convex(l, big_g, delta, t)?;
     let t = t as f64;
@@ -24,7 +25,7 @@ pub fn strongly_convex_average(l: f64, big_g: f64, delta: f64, t: usize) -> Resu
     finite(0.5 * big_g * (big_g * (delta + falls)))
 }
 
-/// f(w_T) − f* in the same setting, if the gradient is also L-Lipschitz and vanishes at w*.
+/// f(w_T) − f* under the same conditions, if the gradient is also L-Lipschitz and vanishes at w*.
 pub fn strongly_convex_value(l: f64, big_l: f64, big_g: f64, delta: f64, t: usize) -> Result<f64> {
     let iterate = strongly_convex_iterate(l, big_g, delta, t)?;
     check_positive("big_l", big_l)?;
@@ -71,7 +72,7 @@ pub fn nonconvex_gradient(big_l: f64, big_g: f64, d_f: f64, delta: f64, t: usize
     if !(0.0..1.0).contains(&delta) {
         return Err(Error::InvalidArgument(format!("delta = {delta}: 0 <= delta < 1 does not hold")));
     }
-    // The least with the largest, so that no product on the way is 0 or infinite.
+    // The smallest times the largest first, so that no intermediate product is 0 or infinite.
     let mut factors = [big_l, big_g, d_f];
     factors.sort_by(f64::total_cmp);
     finite((1.0 + delta) / (1.0 - delta) * (factors[0] * factors[2] / (t as f64).sqrt() * factors[1]))
@@ -90,12 +91,12 @@ pub fn linear(l: f64, big_l: f64, deltas: &[f64], initial_gap: f64) -> Result<f6
     if let Some(at) = deltas.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
         return Err(Error::entry("deltas", at, deltas[at], "is not a finite number >= 0"));
     }
-    // 1 - l/L loses what l/L has beyond 2^-53, and every step repeats the loss; so does l/L what L - l has.
+    // 1 - l/L loses the digits of l/L below 2^-53, and every step repeats the loss; l/L loses those of L - l.
     let shrink = |gap: f64| if l < 0.5 * big_l { gap - l / big_l * gap } else { (big_l - l) / big_l * gap };
     finite(deltas.iter().fold(initial_gap, |gap, delta| shrink(gap) + 0.5 * delta * (delta / big_l)))
 }
 
-/// (1 − x)^n for 0 < x < 1, or an x that rounding made 1; exact to about |log|·2^-52 also where 1 − x rounds to 1.
+/// (1 − x)^n for 0 < x < 1, or an x that rounding made 1. Exact to about |log|·2^-52, also where 1 − x rounds to 1.
 fn power(x: f64, n: usize) -> f64 {
     match n {
         0 => 1.0,
@@ -116,6 +117,6 @@ fn check_strongly_convex(l: f64, big_g: f64, delta: f64, t: usize) -> Result<()>
 fn finite(bound: f64) -> Result<f64> {
     match bound.is_finite() {
         true => Ok(bound),
-        false => Err(Error::InvalidArgument(format!("the bound is {bound}: no double is as large"))),
+        false => Err(Error::InvalidArgument(format!("the bound is {bound}: it exceeds the range of a double"))),
     }
 }

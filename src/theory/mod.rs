@@ -2,10 +2,10 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `bounds` | how far SGD can be from the optimum if its gradients are wrong by so much |
-//! | `size` | how many draws keep them that right, by a fitted tail |
-//! | `tail` | how wrong they are, measured: tail probability, bias and deviation; the fit |
-//! | `plan` | how few draws suffice here, and whether they pay |
+//! | `bounds` | how far SGD can be from the optimum if its gradients have this relative error |
+//! | `size` | how many draws keep the error below a bound, given a fitted tail |
+//! | `tail` | how large the errors are, measured: tail probability, bias and deviation; the fit |
+//! | `plan` | how few draws suffice here, and whether they save time |
 
 pub mod bounds;
 pub mod plan;
@@ -42,7 +42,7 @@ pub(crate) fn check_epsilon(epsilon: f64) -> Result<()> {
     }
 }
 
-/// Wilson's 95 % interval of a probability of which `misses` of `draws` trials are known.
+/// Wilson's 95 % interval of a probability, from `misses` in `draws` trials.
 pub fn wilson(misses: usize, draws: usize) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
     let (n, p) = (draws as f64, misses as f64 / draws as f64);

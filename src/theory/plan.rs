@@ -1,8 +1,8 @@
-//! How few draws suffice, and whether they pay: the Plimsoll line of a model on a graph.
+//! How few draws suffice, and whether they save time: the Plimsoll line of a model on a graph.
 
 use super::tail::{Observer, Options, Prober, fit, log_failure};
 use super::{check_count, check_epsilon, check_positive, size, wilson};
-use crate::error::{Error, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied};
 use crate::estimator::{Estimator, Problem};
 use crate::graph::Split;
 use crate::log::{self, Level};
@@ -11,7 +11,7 @@ use crate::random::{Purpose, Stream};
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
-/// With probability 1 - ε, none of T gradients is wrong by δ or more.
+/// With probability 1 - ε, none of T gradients has a relative error of δ or more.
 #[derive(Clone, Copy)]
 pub struct Goal {
     /// δ > 0, relative to the exact gradient's norm.
@@ -22,47 +22,71 @@ pub struct Goal {
     pub steps: usize,
 }
 
-/// The planner's answer.
+/// The result of the planner.
 pub struct Plan {
     goal: Goal,
     /// The smallest sample size that meets the goal; `None` if none does.
     pub size: Option<usize>,
     /// Sample sizes by layer, input first; a single batch size for the unbiased estimator. All 0 where `size` is `None`.
     pub sizes: Vec<usize>,
-    /// Whether to sample: the size exists, and its gradient takes less time than the exact one and, unless it is unbiased
-    /// itself, than an unbiased one that is as right.
+    /// Whether to sample: the size exists, and its gradient takes less time than the exact one and, unless it is
+    /// unbiased itself, less than an unbiased one of the same accuracy.
     pub pays: bool,
-    /// The tail at that size; the fit alone says it where `fit` is there.
+    /// The tail at that size; if `fit` is present, it rests on the fit alone.
     pub tail: Measurement,
-    /// C, τ and r², if ε/T was beyond what the draws can show.
+    /// C, τ and r², if ε/T is smaller than the draws can show.
     pub fit: Option<(f64, f64, f64)>,
-    /// Seconds of a gradient at that size, NaN if there is none.
+    /// Seconds per gradient at that size; NaN if there is none.
     pub seconds: f64,
-    /// Seconds of the exact gradient of the same items: the full step, if they are all training items.
+    /// Seconds per exact gradient of the same items: the full step, if they are all training items.
     pub exact_seconds: f64,
-    /// The smallest batch, of a ladder of doubling sizes, whose unbiased gradient meets the goal as far as [`FEW_DRAWS`] can
-    /// show; all items if none smaller does.
+    /// The smallest batch, of doubling sizes, whose unbiased gradient meets the goal as far as [`FEW_DRAWS`] draws can
+    /// show; all items if no smaller batch does.
     pub unbiased_batch: usize,
-    /// Seconds of the unbiased gradient of such a batch.
+    /// Seconds per unbiased gradient of such a batch.
     pub unbiased_seconds: f64,
 }
 
+/// A number of a [`Plan`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    /// [`Plan::size`]; 0 if there is none.
+    SampleSize,
+    /// Share of the draws of that size that missed.
+    Misses,
+    /// Upper end of that share's interval.
+    Upper,
+    /// [`Plan::seconds`].
+    Seconds,
+    /// [`Plan::exact_seconds`].
+    ExactSeconds,
+    /// [`Plan::unbiased_seconds`].
+    UnbiasedSeconds,
+    /// [`Plan::unbiased_batch`].
+    UnbiasedBatch,
+    /// C of the fit; NaN if there is no fit.
+    C,
+    /// τ of the fit; NaN if there is no fit.
+    Tau,
+    /// r² of the fit; NaN if there is no fit.
+    RSquared,
+}
+
 impl Plan {
-    /// One number, by the constant of the C interface.
-    pub fn number(&self, what: i32) -> Result<f64> {
+    /// One number of the plan.
+    pub fn number(&self, number: Number) -> f64 {
         let (c, tau, r_squared) = self.fit.unwrap_or((f64::NAN, f64::NAN, f64::NAN));
-        match what {
-            0 => Ok(self.size.unwrap_or(0) as f64),
-            1 => Ok(self.tail.misses),
-            2 => Ok(self.tail.upper),
-            3 => Ok(self.seconds),
-            4 => Ok(self.exact_seconds),
-            5 => Ok(self.unbiased_seconds),
-            6 => Ok(self.unbiased_batch as f64),
-            7 => Ok(c),
-            8 => Ok(tau),
-            9 => Ok(r_squared),
-            _ => Err(Error::InvalidArgument(format!("what = {what} is not a PLIM_PLAN_ constant"))),
+        match number {
+            Number::SampleSize => self.size.unwrap_or(0) as f64,
+            Number::Misses => self.tail.misses,
+            Number::Upper => self.tail.upper,
+            Number::Seconds => self.seconds,
+            Number::ExactSeconds => self.exact_seconds,
+            Number::UnbiasedSeconds => self.unbiased_seconds,
+            Number::UnbiasedBatch => self.unbiased_batch as f64,
+            Number::C => c,
+            Number::Tau => tau,
+            Number::RSquared => r_squared,
         }
     }
 }
@@ -76,18 +100,18 @@ pub struct Measurement {
     pub upper: f64,
 }
 
-/// Draws after which a size that misses far too often is given up.
+/// Draws after which a size that misses far too often is rejected.
 const STAGES: [usize; 3] = [20, 100, 1000];
-/// Draws that judge an unbiased batch.
+/// Draws that test an unbiased batch.
 pub const FEW_DRAWS: usize = 200;
-/// The smallest unbiased batch that is looked at.
+/// The smallest unbiased batch that is tested.
 const SMALLEST_BATCH: usize = 32;
-/// Sizes that a fit looks at.
+/// Number of sizes that a fit uses.
 const FIT_SIZES: usize = 8;
-/// A search ends where the next smaller size known to fail is so near.
+/// A search ends when the next smaller size known to fail is within this factor.
 const NEAR: f64 = 1.03;
 
-/// Looks for the smallest sample size that meets the goal. It holds at the model's present parameters.
+/// Searches the smallest sample size that meets the goal, at the current parameters of the model.
 pub fn plan(
     estimator: &Estimator,
     model: &Model,
@@ -96,7 +120,7 @@ pub fn plan(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Plan> {
-    let result = look(estimator, model, problem, goal, options, observer);
+    let result = look(estimator, model, problem, goal, options, observer).for_the("measurement");
     log_failure(observer, &result);
     if let Ok(plan) = &result {
         let level = if plan.size.is_some() { Level::Info } else { Level::Warning };
@@ -117,7 +141,9 @@ fn look(
     check_count(goal.steps)?;
     check_epsilon(goal.epsilon)?;
     if estimator.size().is_none() && !estimator.is_unbiased() {
-        return Err(Error::Unsupported("the estimator draws nothing, so that there is no size to choose".to_string()));
+        return Err(Error::Unsupported(
+            "the estimator draws nothing, so there is no sample size to choose".to_string(),
+        ));
     }
     let prober = Prober::new(estimator, model, problem, options)?;
     prober.log_beginning(observer);
@@ -162,7 +188,7 @@ fn look(
     Ok(plan)
 }
 
-/// What a search found: a size, its tail, and the fit that it rests on, if it does.
+/// The result of a search: a size, its tail, and the fit that it rests on, if any.
 type Found = (usize, Measurement, Option<(f64, f64, f64)>);
 
 struct Search<'a, 'r> {
@@ -182,9 +208,9 @@ impl Search<'_, '_> {
             let found = self.smallest(allowed)?;
             return Ok(found.map(|(size, tail)| (size, tail, None)));
         }
-        // The draws cannot show so small a chance: a line through the logarithm of the tail, where they can, must.
+        // The draws cannot show such a small probability. Extrapolate the logarithm of the tail from where they can.
         log::tell(self.observer, Level::Info, || {
-            format!("{draws} draws cannot show a chance of {}: a tail is fitted to larger ones", short(allowed))
+            format!("{draws} draws cannot show a probability of {}: fitting a tail to larger ones", short(allowed))
         });
         let few = wilson(20.min(draws / 4), draws).1;
         let Some((last, _)) = self.smallest(few)? else { return Ok(None) };
@@ -208,7 +234,7 @@ impl Search<'_, '_> {
         Ok(Some((size, tail, Some((c, tau, r_squared)))))
     }
 
-    /// The smallest size, to within [`NEAR`], whose upper limit is at most `allowed`: doubled, then halved in.
+    /// The smallest size, to within [`NEAR`], whose upper limit is at most `allowed`: by doubling, then bisection.
     fn smallest(&mut self, allowed: f64) -> Result<Option<(usize, Measurement)>> {
         let Some((mut fails, mut meets)) = self.doubled(1, allowed)? else { return Ok(None) };
         while meets.0 > fails + 1 && meets.0 as f64 > NEAR * fails as f64 {
@@ -221,7 +247,8 @@ impl Search<'_, '_> {
         Ok(Some(meets))
     }
 
-    /// Doubles from `first` on until a size will do: the last one that will not (0 if there is none), and that one.
+    /// Doubles from `first` on until a size passes. Returns the last size that fails (0 if there is none) and the one
+    /// that passes.
     fn doubled(&mut self, first: usize, allowed: f64) -> Result<Option<(usize, (usize, Measurement))>> {
         let (mut fails, mut size) = (0, first.min(self.most));
         loop {
@@ -236,7 +263,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The tail at a size, if it is low enough. A size that is far from it is given up early.
+    /// The tail at a size, if it is low enough. A size that is far from it is rejected early.
     fn try_size(&mut self, size: usize, allowed: f64) -> Result<Option<Measurement>> {
         let draws = self.options.draws;
         let (mut done, mut misses) = (0, 0);
@@ -261,13 +288,13 @@ impl Search<'_, '_> {
 
     fn measure(&mut self, size: usize, draws: std::ops::Range<usize>) -> Result<usize> {
         self.stage += 1;
-        // How many sizes there will be is not known; so many are usual.
+        // The number of sizes is not known in advance; this many are usual.
         let stages = self.stage.max(3 * self.most.ilog2() as usize + FIT_SIZES);
         Ok(self.prober.measure(size, draws, (self.stage, stages), self.observer)?.misses(self.delta))
     }
 }
 
-/// The smallest of doubling batches whose unbiased gradient meets the goal, as far as a few draws can show.
+/// The smallest of doubling batch sizes whose unbiased gradient meets the goal, as far as a few draws can show.
 fn unbiased_batch(
     model: &Model,
     problem: &dyn Problem,
@@ -276,7 +303,7 @@ fn unbiased_batch(
     stage: usize,
     observer: &mut dyn Observer,
 ) -> Result<usize> {
-    log::tell(observer, Level::Debug, || "looking for an unbiased batch that is as right".to_string());
+    log::tell(observer, Level::Debug, || "looking for an unbiased batch of the same accuracy".to_string());
     let unbiased = Estimator::unbiased();
     let options = Options { draws: options.draws.min(FEW_DRAWS), ..options.clone() };
     let prober = Prober::new(&unbiased, model, problem, &options)?;
@@ -301,7 +328,7 @@ fn shuffled(items: &[i32], seed: u64) -> Result<Vec<i32>> {
     Ok(items)
 }
 
-/// Median seconds of a gradient, after one that makes room.
+/// Median seconds of a gradient, after a first one that allocates.
 fn seconds_of(estimator: &mut Estimator, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
     const LEAST: usize = 5;
     const MOST: usize = 101;
@@ -317,12 +344,12 @@ fn seconds_of(estimator: &mut Estimator, model: &Model, problem: &dyn Problem, i
     Ok(seconds[seconds.len() / 2])
 }
 
-/// A number > 0 in at most 24 bytes: written out, one near the ends of its range has hundreds.
+/// A number > 0 in at most 24 bytes. Written out in full, one near the ends of its range has hundreds of digits.
 fn short(value: f64) -> String {
     if (1e-4..1e6).contains(&value) { format!("{value}") } else { format!("{value:e}") }
 }
 
-/// The answer in words.
+/// The plan in words.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let Goal { delta, epsilon, steps } = self.goal;
@@ -341,7 +368,7 @@ impl Display for Plan {
             f,
             "{verdict}: {size} draws keep {steps} gradients within {delta} with probability 1 - {epsilon} ({:.2} % of them \
              missed, the upper limit is {:.2} %{}) and take {sampled:.3} ms a gradient. The exact gradient takes {exact:.3} ms, \
-             an unbiased batch of {}, which is as right, {:.3} ms.",
+             an unbiased batch of {}, which is as accurate, {:.3} ms.",
             100.0 * misses,
             100.0 * upper,
             if self.fit.is_some() { "; the rest is a fitted tail" } else { "" },

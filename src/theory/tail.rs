@@ -1,7 +1,8 @@
-//! How wrong an estimator's gradients are, measured: the exact gradient once, then many independent estimates.
+//! Measures how wrong the gradients of an estimator are: computes the exact gradient once, then many independent
+//! estimates.
 
 use super::wilson;
-use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_copied, try_filled, try_with_capacity};
 use crate::estimator::{Estimator, Problem};
 use crate::graph::Split;
 use crate::kernel::{self, Threads};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// Independent estimates for each sample size; at least 2.
     pub draws: usize,
-    /// Seed of the estimates. The estimator's own seed and counter play no part.
+    /// Seed of the estimates. The estimator's own seed and counter are not used.
     pub seed: u64,
     /// The items whose gradient is estimated; `None` for all training items.
     pub batch: Option<Arc<Vec<i32>>>,
@@ -29,23 +30,23 @@ impl Default for Options {
     }
 }
 
-/// How far a measurement is.
+/// Progress of a measurement.
 pub struct Progress {
-    /// The sample size at work, from 1.
+    /// Number of the current sample size, from 1.
     pub stage: usize,
-    /// Sample sizes in all.
+    /// Number of sample sizes.
     pub num_stages: usize,
-    /// Estimates made of this size.
+    /// Estimates made so far with this size.
     pub done: usize,
-    /// Estimates of each size.
+    /// Estimates per size.
     pub draws: usize,
     /// Seconds so far.
     pub seconds: f64,
 }
 
-/// Told of what happens.
+/// Receives progress and messages.
 pub trait Observer: Log {
-    /// How far it is; may end the measurement.
+    /// Receives progress; may end the measurement.
     fn progress(&mut self, progress: &Progress) -> std::result::Result<(), Interrupt>;
 }
 
@@ -63,23 +64,40 @@ pub struct Tail {
     pub norm: f64,
 }
 
+/// A column of a [`Tail`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Column {
+    /// Share of the estimates that missed, by sample size and δ.
+    Probability,
+    /// Lower end of that share's interval.
+    Lower,
+    /// Upper end of that share's interval.
+    Upper,
+    /// [`Errors::error`], by sample size.
+    Error,
+    /// [`Errors::bias`], by sample size.
+    Bias,
+    /// [`Errors::deviation`], by sample size.
+    Deviation,
+}
+
 impl Tail {
-    /// One kind of numbers, by the constant of the C interface.
-    pub fn column(&self, what: i32) -> Result<Vec<f64>> {
+    /// Returns a copy of one column.
+    pub fn column(&self, column: Column) -> Result<Vec<f64>> {
         let errors = |of: &dyn Fn(&Errors) -> f64| {
             let mut column = try_with_capacity(self.errors.len())?;
             column.extend(self.errors.iter().map(of));
             Ok(column)
         };
-        match what {
-            0 => try_copied(&self.probabilities),
-            1 => try_copied(&self.lower),
-            2 => try_copied(&self.upper),
-            3 => errors(&|e| e.error),
-            4 => errors(&|e| e.bias),
-            5 => errors(&|e| e.deviation),
-            _ => Err(Error::InvalidArgument(format!("what = {what} is not a PLIM_TAIL_ constant"))),
-        }
+        let copy = match column {
+            Column::Probability => try_copied(&self.probabilities),
+            Column::Lower => try_copied(&self.lower),
+            Column::Upper => try_copied(&self.upper),
+            Column::Error => errors(&|e| e.error),
+            Column::Bias => errors(&|e| e.bias),
+            Column::Deviation => errors(&|e| e.deviation),
+        };
+        copy.for_the("copy of a column")
     }
 }
 
@@ -88,13 +106,13 @@ impl Tail {
 pub struct Errors {
     /// √E‖g−h‖².
     pub error: f64,
-    /// ‖E g − h‖, what more estimates of this size would not average away; 0 where it drowns in the noise.
+    /// ‖E g − h‖: averaging more estimates of this size does not reduce it. 0 if it is smaller than the noise.
     pub bias: f64,
     /// √E‖g − E g‖².
     pub deviation: f64,
 }
 
-/// Measures `estimator` with each of `sizes` in the place of its sample sizes.
+/// Measures `estimator` with each of `sizes` in place of its sample sizes.
 pub fn tail(
     estimator: &Estimator,
     model: &Model,
@@ -103,7 +121,7 @@ pub fn tail(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Tail> {
-    let result = measure(estimator, model, problem, grid, options, observer);
+    let result = measure(estimator, model, problem, grid, options, observer).for_the("measurement");
     log_failure(observer, &result);
     result
 }
@@ -120,8 +138,7 @@ fn measure(
     let mut prober = Prober::new(estimator, model, problem, options)?;
     prober.log_beginning(observer);
     sizes.iter().enumerate().try_for_each(|(at, &size)| prober.check_size(&format!("sample_sizes[{at}]"), size))?;
-    let cells = sizes.len().checked_mul(deltas.len()).ok_or_else(|| Error::OutOfMemory("out of memory".to_string()))?;
-    let column = || try_with_capacity(cells);
+    let column = || try_with_capacity(sizes.len().saturating_mul(deltas.len()));
     let (probabilities, lower, upper) = (column()?, column()?, column()?);
     let norm = prober.norm;
     let mut tail = Tail { probabilities, lower, upper, errors: try_with_capacity(sizes.len())?, norm };
@@ -144,7 +161,7 @@ fn measure(
     Ok(tail)
 }
 
-/// Tells of a measurement that ends with an error.
+/// Logs the error that ends a measurement.
 pub(super) fn log_failure<T>(observer: &mut dyn Observer, result: &Result<T>) {
     if let Err(error) = result {
         log::tell(observer, Level::of(error), || error.to_string());
@@ -179,15 +196,15 @@ impl Measured {
         let square = self.relative.iter().map(|e| e * e).sum::<f64>() / n;
         let of_mean = self.sum.iter().map(|s| (s / n).powi(2)).sum::<f64>();
         let variance = (square - of_mean).max(0.0) * n / (n - 1.0);
-        // The mean of n estimates strays from E g by itself; what is left is the bias.
+        // The mean of n estimates deviates from E g itself; the bias is what remains.
         let bias = (of_mean - variance / n).max(0.0).sqrt();
         Errors { error: square.sqrt(), bias, deviation: variance.sqrt() }
     }
 }
 
-/// Estimates that one thread makes in a row. Their sums are added up in this grouping on any number of threads.
+/// Estimates that one thread makes in a row. Their sums are added in this grouping for any number of threads.
 const PIECE: usize = 8;
-/// Progress is told about this often.
+/// Progress is reported about this often.
 const WAVE: Duration = Duration::from_millis(200);
 
 /// Draws estimates at fixed parameters and compares them with the exact gradient.
@@ -202,19 +219,19 @@ pub(super) struct Prober<'a> {
     pub norm: f64,
     options: &'a Options,
     start: Instant,
-    /// One for each thread that was ever at work at once.
+    /// One for each thread that has worked at the same time.
     workers: Mutex<Vec<Worker>>,
-    /// Pieces of a wave.
+    /// Number of pieces per wave.
     wave: usize,
 }
 
 struct Worker {
     estimator: Estimator,
-    /// The items, in an order of which the unbiased estimator takes the first.
+    /// The items, shuffled; the unbiased estimator takes the first of them.
     order: Vec<i32>,
 }
 
-/// What became of a piece.
+/// The result of a piece.
 #[derive(Default)]
 struct Piece {
     relative: Vec<f64>,
@@ -241,7 +258,7 @@ impl<'a> Prober<'a> {
         let exact = try_copied(exactly.gradient(model, problem, Some(&items))?.1)?;
         let norm = exact.iter().map(|&h| f64::from(h).powi(2)).sum::<f64>().sqrt();
         if norm == 0.0 {
-            let text = "the gradient is 0 at these parameters, so that no error is relative to it";
+            let text = "the gradient is 0 at these parameters, so there is no relative error";
             return Err(Error::InvalidArgument(text.to_string()));
         }
         let threads = model.threads()?;
@@ -250,7 +267,7 @@ impl<'a> Prober<'a> {
         Ok(Prober { estimator, model, problem, threads, items, exact, norm, options, start, workers, wave })
     }
 
-    /// Tells what is measured.
+    /// Logs what is measured.
     pub fn log_beginning(&self, observer: &mut dyn Observer) {
         log::tell(observer, Level::Info, || {
             let (count, items) = (self.items.len(), self.problem.items_name());
@@ -278,7 +295,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// The estimates number `draws` of this size, told of as one stage of many.
+    /// Makes the estimates number `draws` of this size, reported as one stage of several.
     pub fn measure(
         &mut self,
         size: usize,
@@ -286,7 +303,7 @@ impl<'a> Prober<'a> {
         (stage, num_stages): (usize, usize),
         observer: &mut dyn Observer,
     ) -> Result<Measured> {
-        // Keyed by the size itself, so that a size has the same estimates in any company.
+        // Keyed by the size itself, so that a size has the same estimates whichever others are measured.
         let seed = Stream::new(self.options.seed, Purpose::Probe, size as u64, 0).word();
         for worker in self.workers.get_mut().unwrap_or_else(PoisonError::into_inner) {
             worker.estimator.set_size(size);
@@ -323,9 +340,10 @@ impl<'a> Prober<'a> {
         Ok(measured)
     }
 
-    /// Makes the next wave longer or shorter after one of so many pieces. What is measured does not depend on it.
+    /// Makes the next wave longer or shorter, after one of `pieces` pieces that took this long. Results do not depend
+    /// on it.
     fn pace(&mut self, pieces: usize, took: Duration) {
-        // One that was cut short says nothing of a longer one, and would let the length grow without end.
+        // A wave that was cut short says nothing about longer ones: the length would grow without bound.
         if took < WAVE / 2 && pieces == self.wave {
             self.wave *= 2;
         } else if took > WAVE * 2 {
@@ -356,7 +374,7 @@ impl<'a> Prober<'a> {
         Ok(Worker { estimator, order: try_copied(&self.items)? })
     }
 
-    /// The relative error of one estimate; adds it to the sum of all.
+    /// Returns the relative error of one estimate and adds the error to the sum.
     fn estimate(&self, worker: &mut Worker, size: usize, seed: u64, draw: u64, sum: &mut [f64]) -> Result<f64> {
         worker.estimator.set_step(draw);
         let mut batch = &self.items[..];
@@ -382,10 +400,10 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// C and τ of a tail p ≈ C·exp(-τN), and how well it fits: 1 - (weighted squares left over) / (weighted squares).
+/// C and τ of a tail p ≈ C·exp(-τN), and r²: 1 - (weighted residual squares) / (weighted squares).
 ///
-/// Least squares of log p on N with weights draws·p/(1-p), the inverse variance of log p, over the points of which 10 to
-/// draws - 10 estimates missed.
+/// Least squares of log p on N with weights draws·p/(1-p), the inverse variance of log p, over the points at which 10
+/// to draws - 10 estimates missed.
 pub fn fit(sizes: &[usize], probabilities: &[f64], draws: usize) -> Result<(f64, f64, f64)> {
     if let Some(at) = probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
         return Err(Error::entry("probabilities", at, probabilities[at], "is outside [0, 1]"));
@@ -394,13 +412,13 @@ pub fn fit(sizes: &[usize], probabilities: &[f64], draws: usize) -> Result<(f64,
         return Err(Error::entry("sample_sizes", at, 0, "is not at least 1"));
     }
     let total = draws as f64;
-    // Half a count of leeway: a share times the draws need not be whole.
+    // With a tolerance of half a count: a share times the draws need not be an integer.
     let usable = |p: f64| p * total >= 9.5 && (1.0 - p) * total >= 9.5;
     let mut points: Vec<(f64, f64, f64)> = try_with_capacity(sizes.len())?;
     let used = sizes.iter().zip(probabilities).filter(|&(_, &p)| usable(p));
     points.extend(used.map(|(&n, &p)| (n as f64, p.ln(), total * p / (1.0 - p))));
     if points.len() < 3 {
-        let text = format!("{} points have 10 to {total} - 10 misses, and a fit needs 3", points.len());
+        let text = format!("{} points have 10 to {total} - 10 misses; a fit needs 3", points.len());
         return Err(Error::MissingData(text));
     }
     let weight: f64 = points.iter().map(|(_, _, w)| w).sum();
@@ -408,7 +426,7 @@ pub fn fit(sizes: &[usize], probabilities: &[f64], draws: usize) -> Result<(f64,
     let (n, y) = (mean(&|p| p.0), mean(&|p| p.1));
     let (nn, ny, yy) = (mean(&|p| (p.0 - n).powi(2)), mean(&|p| (p.0 - n) * (p.1 - y)), mean(&|p| (p.1 - y).powi(2)));
     if nn == 0.0 {
-        return Err(Error::MissingData("all points of the fit have one sample size".to_string()));
+        return Err(Error::MissingData("all points of the fit have the same sample size".to_string()));
     }
     let slope = ny / nn;
     let left = mean(&|p| (p.1 - y - slope * (p.0 - n)).powi(2));

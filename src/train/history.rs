@@ -1,44 +1,26 @@
 //! What training records of its epochs.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A column of the history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Column {
     /// Loss over all training nodes after the epoch.
-    TrainLoss = 0,
+    TrainLoss,
     /// Loss over the validation nodes.
-    ValLoss = 1,
+    ValLoss,
     /// Accuracy over the validation nodes.
-    ValAccuracy = 2,
+    ValAccuracy,
     /// Seconds of the epoch's steps.
-    Seconds = 3,
+    Seconds,
     /// Mean of the epoch's batch losses as estimated.
-    BatchLoss = 4,
+    BatchLoss,
     /// Mean over the epoch's steps of the adaptive sample size.
-    SampleSize = 5,
+    SampleSize,
     /// The last estimate of the gradient's relative error.
-    Error = 6,
+    Error,
     /// NDCG over the validation queries.
-    ValNdcg = 7,
-}
-
-impl TryFrom<i32> for Column {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Column::TrainLoss),
-            1 => Ok(Column::ValLoss),
-            2 => Ok(Column::ValAccuracy),
-            3 => Ok(Column::Seconds),
-            4 => Ok(Column::BatchLoss),
-            5 => Ok(Column::SampleSize),
-            6 => Ok(Column::Error),
-            7 => Ok(Column::ValNdcg),
-            _ => Err(Error::InvalidArgument(format!("column = {value} is not a PLIM_HISTORY_ constant"))),
-        }
-    }
+    ValNdcg,
 }
 
 /// What the best epoch is chosen by: for restoring it and for running out of patience.
@@ -46,27 +28,13 @@ impl TryFrom<i32> for Column {
 pub enum Monitor {
     /// The highest accuracy over the validation nodes.
     #[default]
-    ValAccuracy = 0,
+    ValAccuracy,
     /// The lowest loss over the validation nodes.
-    ValLoss = 1,
+    ValLoss,
     /// The lowest loss over all training nodes.
-    TrainLoss = 2,
+    TrainLoss,
     /// The highest NDCG over the validation queries.
-    ValNdcg = 3,
-}
-
-impl TryFrom<i32> for Monitor {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Monitor::ValAccuracy),
-            1 => Ok(Monitor::ValLoss),
-            2 => Ok(Monitor::TrainLoss),
-            3 => Ok(Monitor::ValNdcg),
-            _ => Err(Error::InvalidArgument(format!("monitor = {value} is not a PLIM_MONITOR_ constant"))),
-        }
-    }
+    ValNdcg,
 }
 
 impl Monitor {
@@ -199,7 +167,7 @@ impl History {
     /// Adds an epoch; `true` if it is the best so far.
     pub fn push(&mut self, record: Record) -> Result<bool> {
         let (best, value) = (self.best(), self.monitor.of(&record));
-        self.records.try_reserve(1)?;
+        crate::error::try_reserve(&mut self.records, 1, "history")?;
         self.records.push(record);
         self.seconds += record.seconds;
         if !value.is_nan() {

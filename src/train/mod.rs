@@ -8,7 +8,7 @@ mod messages;
 pub use adaptive::Adaptive;
 pub use history::{Column, History, Monitor};
 
-use crate::error::{Error, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied};
 use crate::estimator::{Estimator, Evaluation, Problem};
 use crate::file;
 use crate::graph::Split;
@@ -121,7 +121,7 @@ pub fn train(
         told_of_news,
         told_of_largest: false,
     };
-    let result = run.run();
+    let result = run.run().for_the("training");
     if let Err(error) = &result {
         run.log(Level::of(error), |_| error.to_string());
     }

@@ -41,7 +41,8 @@ static void widths_must_make_a_model(void) {
   gcn(PLIM_ERROR_INVALID_ARGUMENT, "widths[0]", wide, 2);
   gcn(PLIM_ERROR_INVALID_ARGUMENT, "", overflow, 2);
   gcn(PLIM_ERROR_INVALID_ARGUMENT, "", sum, 3);
-  gcn(PLIM_ERROR_OUT_OF_MEMORY, "", enormous, 2); /* 2^62 bytes: no overflow, and no machine has them */
+  /* 2^62 bytes: no overflow, and no machine has them. */
+  gcn(PLIM_ERROR_OUT_OF_MEMORY, "cannot allocate 4,611,686,018,427,387,904 bytes for the parameters", enormous, 2);
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "out is NULL", plim_model_gcn(good, 2, 0, NULL));
 }
 

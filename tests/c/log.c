@@ -385,7 +385,7 @@ static void a_plan_tells_what_it_tries(void) {
   CHECK_OK(plim_probe_options_set_log(p.options, PLIM_LOG_INFO, note, fresh()));
   plan = NULL;
   (void)plim_plan_new(p.estimator, p.model, p.graph, 1.0, 1e-6, 100, p.options, &plan); /* a fit may fail or not */
-  CHECK_LINES(1, PLIM_LOG_INFO, "200 draws cannot show a chance of 1e-8");
+  CHECK_LINES(1, PLIM_LOG_INFO, "200 draws cannot show a probability of 1e-8");
   plim_plan_free(plan);
   probe_free(&p);
 }

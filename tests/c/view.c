@@ -122,7 +122,7 @@ static void bad_arrays_are_named_and_stay_the_callers(void) {
   REFUSED(PLIM_ERROR_NULL_POINTER, "indices", 4, indptr, NULL, values);
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "indptr[2] = 1 is below indptr[1] = 2", 4, falling, indices, values);
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "indices[1] = 4 is outside [0, 4)", 4, indptr, outside, values);
-  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "indices[1] = 1 does not lie above indices[0] = 3 in row 0", 4, indptr, unsorted,
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "indices[1] = 1 is not above indices[0] = 3 in row 0", 4, indptr, unsorted,
           values);
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "indices[4] = 2", 4, indptr, twice, values);
   bad[3] = -1.0f;

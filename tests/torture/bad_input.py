@@ -51,7 +51,7 @@ OFFSETS_AT_THE_END = [2 ** 63 - 1, -1, -2 ** 63]
 # Messages that need not name the argument that was changed: the function, what the message says instead, and why that
 # is right.
 OTHER_WORDS = [
-    ("plim_bound_", "no double is as large", "several arguments together make the bound"),
+    ("plim_bound_", "exceeds the range of a double", "several arguments together make the bound"),
     ("plim_sample_delta", "too few draws", "what suffices depends on all arguments; the message names N and δ"),
     ("plim_tail_probability", "are needed", "sizes × deltas overflow the buffer before either is looked at"),
     ("plim_model_embed", "are needed", "another layer is wider"),

@@ -9,6 +9,7 @@ import argparse
 import collections
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -198,6 +199,9 @@ ENDED_BY_SYSTEM = ("cannot allocate memory for thread-local data", "failed to re
                    "memory allocation of 48 bytes failed")
 
 
+# What a message about missing memory says.
+NAMED = re.compile(r"cannot allocate (memory|[0-9,]+ bytes) for |cannot start [0-9]+ threads|memory ran out during this call")
+
 # What a call that succeeds makes impossible a second time.
 ONCE = ("plim_rank_data_standardize",)
 
@@ -215,6 +219,8 @@ def judge(function, goes_on, result, failures, found, expected):
     elif function.gives_status:
         if result.value not in (OK, OUT_OF_MEMORY):
             yield f"status {result.value}: {result.message}"
+        if result.value == OUT_OF_MEMORY and not NAMED.match(result.message):
+            yield f"the message does not say what memory was for: {result.message}"
         if result.value != OK and not (result.untouched and result.message):
             yield "an out-parameter was written, or there is no message"
         if result.value == OUT_OF_MEMORY and found != expected and not goes_on:

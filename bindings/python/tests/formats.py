@@ -114,7 +114,7 @@ def test_a_store_that_lies_is_refused():
             ({}, {"values": -a.data}, "values[0]"),
             ({}, {"labels": y[:-1]}, "labels has 39"),
             ({}, {"labels": y - 5}, "labels[0]"),
-            ({}, {"train": np.array([0, 0], np.int32)}, "train: nodes[1] = 0 stands in the list twice"),
+            ({}, {"train": np.array([0, 0], np.int32)}, "train: nodes[1] = 0 occurs twice in the list"),
             ({}, {"train": np.array([40], np.int32)}, "train: nodes[0] = 40"),
             ({}, {"indptr": np.zeros(0, np.int64)}, "indptr is empty"),
             ({}, {"indptr": a.indptr.astype(np.float64)}, "reals"),

@@ -1,4 +1,4 @@
-//! ChaCha with 8 rounds, whose words random numbers are made of.
+//! ChaCha with 8 rounds, the source of random numbers.
 
 use super::super::arithmetic::Arithmetic;
 use super::super::words::Words;
@@ -6,16 +6,16 @@ use super::super::words::Words;
 /// Words of a block.
 const BLOCK: usize = 16;
 
-/// Words that are made at once.
+/// Words generated at once.
 pub const CHACHA_WORDS: usize = 16 * BLOCK;
 
-/// The words of blocks `counter` to `counter + 15` of the stream that `key` has, one block behind the other. The counter has 64 bits, as
-/// Bernstein's own has it, and there is no nonce.
+/// The words of blocks `counter` to `counter + 15` of the stream of `key`, block after block. The counter has 64 bits,
+/// as in Bernstein's original, and there is no nonce.
 ///
-/// Cost: with vectors of 16 words some 500 operations for all 256, bound by how many of them a cycle has.
+/// Cost: with vectors of 16 words about 500 operations for all 256; bound by the operations per cycle.
 #[inline(always)]
 pub fn chacha8<A: Arithmetic>(key: &[u32; 8], counter: u64, out: &mut [u32; CHACHA_WORDS]) {
-    // As many blocks beside each other as it takes for no operation to wait for the one before.
+    // Enough blocks side by side that no operation waits for the one before it.
     match A::Words::FOURS {
         4.. => chacha8_by::<A::Words, 4>(key, counter, out),
         2 => chacha8_by::<A::Words, 2>(key, counter, out),
@@ -38,7 +38,7 @@ fn chacha8_by<W: Words, const G: usize>(key: &[u32; 8], counter: u64, out: &mut 
         let (mut a, mut b, mut c, mut d) = ([constants; G], [low; G], [high; G], counters);
         for _ in 0..4 {
             quarter_rounds(&mut a, &mut b, &mut c, &mut d);
-            // Diagonals become columns, and columns again.
+            // Diagonals become columns, and then columns again.
             step::<W, G, 1>(&mut b);
             step::<W, G, 2>(&mut c);
             step::<W, G, 3>(&mut d);
@@ -55,7 +55,7 @@ fn chacha8_by<W: Words, const G: usize>(key: &[u32; 8], counter: u64, out: &mut 
 
 #[inline(always)]
 fn step<W: Words, const G: usize, const TIMES: usize>(words: &mut [W; G]) {
-    // Not by `map`, which would be compiled for any processor.
+    // Not with `map`, whose closure would be compiled without the target features.
     for g in 0..G {
         for _ in 0..TIMES {
             words[g] = words[g].step();
@@ -71,7 +71,7 @@ fn quarter_rounds<W: Words, const G: usize>(a: &mut [W; G], b: &mut [W; G], c: &
     half_round::<W, G, 7>(c, d, b);
 }
 
-/// `x ← x + y; z ← (z ⊕ x)` turned by BITS.
+/// `x ← x + y; z ← (z ⊕ x)`, rotated by BITS.
 #[inline(always)]
 fn half_round<W: Words, const G: usize, const BITS: i32>(x: &mut [W; G], y: &[W; G], z: &mut [W; G]) {
     for g in 0..G {

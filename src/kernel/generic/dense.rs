@@ -6,13 +6,13 @@ use super::narrow::{self, DEEP};
 use super::{Finish, Reach, columns_of, prefetch, write_sums, zero_padded};
 use std::ops::Range;
 
-/// Rows this short come in by themselves: one follows the other closely enough.
+/// Rows this short need no prefetch: they follow each other closely enough.
 const FEW_COLUMNS: usize = 64;
 
-/// Rows this short are not worth working several at once.
+/// Rows this short are processed one at a time.
 const SHALLOW: usize = 8;
 
-/// Asks for dense rows before they are needed, as [`super::Forerunner`] does for sparse ones.
+/// Prefetches dense rows, as [`super::Forerunner`] does for sparse ones.
 #[inline(always)]
 pub fn prefetch_dense(b: &[f32], depth: usize, columns: Range<usize>, pick: Pick<'_>, rows: Range<usize>) {
     #[cfg(target_arch = "x86_64")]
@@ -65,7 +65,7 @@ fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     if depth <= SHALLOW {
         return shallow_times_chunk::<A, C, P>(b, depth, pick, m, width, finish, out, j);
     }
-    // Enough rows at once to hide the latency of one addition, no more than the registers hold.
+    // As many rows at once as the registers hold, enough to hide the latency of an addition.
     let mut done = 0;
     if A::SUMS / P >= 8 {
         done = dense_times_rows::<A, C, P, 8>(b, depth, pick, m, width, finish, out, j, done);
@@ -79,7 +79,7 @@ fn dense_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     dense_times_rows::<A, C, P, 1>(b, depth, pick, m, width, finish, out, j, done);
 }
 
-/// One row after the other: each is done before the registers for several at once would be made ready.
+/// One row at a time: it is done before the registers for several rows would be set up.
 #[inline(always)]
 fn shallow_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     b: &[f32],
@@ -105,7 +105,7 @@ fn shallow_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     }
 }
 
-/// The rows from `from` on, R at once; gives where the rest begins.
+/// Computes the rows from `from` on, R at once. Returns the first row that is left.
 #[inline(always)]
 fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usize>(
     b: &[f32],
@@ -119,7 +119,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     from: usize,
 ) -> usize {
     let (reach, count) = (Reach::<P>::new(m.len(), width, j, columns_of::<C, P>(width, j)), out.len() / width);
-    // Rows are asked for beyond those of this call: whoever shares them out goes on with them.
+    // Prefetches beyond the rows of this call: the caller continues with them.
     let last_row = pick.reach(b.len() / depth.max(1)).saturating_sub(1);
     let mut last = [0f32; P];
     let mut i = from;
@@ -132,7 +132,7 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
         }
         let mut sums = [[0f32; P]; R];
         for from in (0..depth).step_by(16) {
-            // The next rows come in line by line meanwhile; asked for all at once they would be waited for.
+            // Prefetches the next rows line by line. All lines at once would stall.
             if depth > FEW_COLUMNS {
                 for r in 0..R {
                     prefetch(b, next[r] + from);
@@ -153,8 +153,9 @@ fn dense_times_rows<A: Arithmetic, const C: usize, const P: usize, const R: usiz
     i
 }
 
-/// `M[k, :] += B[pick[i], from + k]·G[i, :]` for all rows `k` of `M`: `M += Bᵀ·G`, or as many rows of it as `M` has. `B` has
-/// `depth` columns. The rows of `B` are taken in groups, the last group first: [`dense_times`] has just read it.
+/// `M[k, :] += B[pick[i], from + k]·G[i, :]` for all rows `k` of `M`: `M += Bᵀ·G`, or as many of its rows as `M` has.
+/// `B` has `depth` columns. The rows of `B` are taken in groups, the last group first: [`dense_times`] has just read
+/// it.
 ///
 /// Cost: as for [`dense_times`].
 #[inline(always)]
@@ -167,7 +168,7 @@ pub fn dense_transposed_times<A: Arithmetic>(
     width: usize,
     m: &mut [f32],
 ) {
-    // Looks at the depth, not at how many rows of M are wanted: parts of M are to have the bits of the whole.
+    // Depends on the depth, not on the number of rows of M, so that parts of M have the bits of the whole.
     let done = match width {
         1 if depth >= DEEP => narrow::transposed_times::<A, 1, 4>(b, depth, from, pick, g, m),
         2 if depth >= DEEP => narrow::transposed_times::<A, 2, 2>(b, depth, from, pick, g, m),
@@ -179,11 +180,11 @@ pub fn dense_transposed_times<A: Arithmetic>(
     by_chunks!(width, A::COLUMNS, dense_transposed_times_chunk::<A>, b, depth, from, pick, g, width, m)
 }
 
-/// Rows of B that stay in the second-level cache while all columns are worked. Whoever computes B in pieces cuts it at
-/// multiples of this, and takes the last piece first, to have the bits of the whole.
+/// Rows of B that stay in the second-level cache while all columns are processed. A caller that computes B in pieces
+/// must cut it at multiples of this number and take the last piece first to get the bits of the whole.
 pub const GROUP: usize = 64;
 
-/// Where column `from` of these rows of B is; each row is checked to lie in `b`.
+/// Where column `from` of these rows of B is. Panics if a row does not lie in `b`.
 #[inline(always)]
 pub fn starts_of<'a>(
     b: &[f32],
@@ -229,8 +230,8 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
             }
             &padded[..end - start]
         };
-        // As many rows of M at once as the registers hold sums: they are read and written once a group. The next columns of the
-        // group's rows, a line of each, come in meanwhile.
+        // As many rows of M at once as the registers hold sums, so that each is read and written once per group.
+        // Meanwhile the next columns of the group's rows are prefetched, one line of each.
         let mut k = 0;
         while k < height {
             let block = match (A::SUMS / P, height - k) {
@@ -259,7 +260,7 @@ fn dense_transposed_times_chunk<A: Arithmetic, const C: usize, const P: usize>(
     }
 }
 
-/// K rows of M from `k` on get the products of a group of rows, taken in turn by U sums.
+/// Adds the products of a group of rows to the K rows of M from `k` on. U sums take the rows in turn.
 #[inline(always)]
 fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize, const U: usize>(
     b: &[f32],
@@ -274,7 +275,7 @@ fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize, const U
     for q in 0..K {
         sums[0][q] = *reach.load(m, (k + q) as i32, &mut last);
     }
-    // SAFETY: the row begins at `start`, lies in `b`, and has the columns k .. k + K; the caller has checked it.
+    // SAFETY: the caller has checked that the row that begins at `start` lies in `b` and has the columns k .. k + K.
     let columns = |start: usize| unsafe { &*b.as_ptr().add(start + k).cast::<[f32; K]>() };
     let (turns, rest) = starts.as_chunks::<U>();
     let (group_turns, group_rest) = group.as_chunks::<U>();
@@ -300,7 +301,7 @@ fn dense_transposed_block<A: Arithmetic, const P: usize, const K: usize, const U
         }
     }
     for q in 0..K {
-        // What is written behind a row's columns is what was there, and the next row comes after.
+        // What is written after the columns of a row is what was there, and the next row is written later.
         reach.store(m, (k + q) as i32, &sums[0][q]);
     }
 }

@@ -1,19 +1,20 @@
 //! The loops themselves, written once and compiled per instruction set by [`super::isa`].
 //!
-//! Columns are worked in chunks of a constant width, so that the accumulators of a chunk live in vector registers
-//! while the row's entries stream by.
-// The index runs over several arrays at once, which an iterator over one of them hides.
+//! Columns are processed in chunks of a constant width, so that the accumulators of a chunk stay in vector registers
+//! while the entries of a row stream by.
+// Indices run over several arrays at once, which an iterator over one of them would hide.
 #![allow(clippy::needless_range_loop)]
-// Slices and widths of plain matrices: a struct for each would only be taken apart again.
+// The arguments are slices and widths of plain matrices. A struct for each would be taken apart again at once.
 #![allow(clippy::too_many_arguments)]
 #![allow(unsafe_code)]
 
 use super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
-/// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 256, 128, 64, 32, 16, but not more than `$most`, and
-/// the rest at once. P is C filled up to a vector: 1, 2, 4, 8 or a multiple of 16. C is 0 for 9 to 15 columns, the number of which
-/// [`columns_of`] tells at run time: seven more versions of every loop would double the time it takes to compile them.
+/// Runs `$body::<A, C, P>(args…, j)` over the columns `0 .. $width`, C at a time: 256, 128, 64, 32 or 16, at most
+/// `$most`, and then the remainder at once. P is C rounded up to a vector: 1, 2, 4, 8 or a multiple of 16. For 9 to 15
+/// columns C is 0, and [`columns_of`] returns their number at run time: seven more versions of every loop would double
+/// the time it takes to compile them.
 macro_rules! by_chunks {
     ($width:expr, $most:expr, $body:ident :: <$a:ty>, $($arg:expr),*) => {{
         let width = $width;
@@ -40,17 +41,20 @@ macro_rules! by_chunks {
 
 mod chacha;
 mod dense;
+mod far;
 mod narrow;
 mod search;
 mod softmax;
 mod sparse;
+mod sparse_transposed;
 mod update;
 
 pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
 pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
-pub use sparse::{sparse_times, sparse_transposed_times, stride_of, total};
+pub use sparse::sparse_times;
+pub use sparse_transposed::{sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, add, descend, largest, rectified_gradient};
 
 #[inline(always)]
@@ -63,7 +67,7 @@ fn chunk_mut<const C: usize>(m: &mut [f32], at: usize) -> &mut [f32; C] {
     (&mut m[at..at + C]).try_into().expect("a slice of C elements")
 }
 
-/// How many columns a chunk has that begins at column `j` of `width`: C, or the rest if C is 0.
+/// The number of columns of the chunk that begins at column `j` of `width`: C, or the remainder if C is 0.
 #[inline(always)]
 fn columns_of<const C: usize, const P: usize>(width: usize, j: usize) -> usize {
     let columns = if C > 0 { C } else { width - j };
@@ -71,16 +75,16 @@ fn columns_of<const C: usize, const P: usize>(width: usize, j: usize) -> usize {
     columns
 }
 
-/// Which rows of a matrix can be read or written as whole vectors at columns `j .. j + P`, though fewer of them may be meant.
-/// The last row or two of a matrix cannot: there is nothing behind them.
+/// Which rows of a matrix can be read and written as whole vectors at columns `j .. j + P`, even if fewer of these
+/// columns are meant. The last row or two cannot: the matrix ends before the vector does.
 #[derive(Clone, Copy)]
 struct Reach<const P: usize> {
-    /// How far apart the rows begin.
+    /// Distance between the starts of two rows.
     stride: usize,
     j: usize,
-    /// How many columns are meant.
+    /// Number of columns that are meant.
     columns: usize,
-    /// Rows `0 .. whole` can.
+    /// Rows `0 .. whole` can be read whole.
     whole: usize,
 }
 
@@ -93,12 +97,13 @@ impl<const P: usize> Reach<P> {
         Reach { stride, j, columns, whole: whole.min(height) }
     }
 
-    /// The columns that are meant of row `k`, filled up to P with whatever stands behind them; in `last` where nothing does.
+    /// The columns of row `k` that are meant, filled up to P with whatever follows them; copied to `last` where
+    /// nothing follows.
     #[inline(always)]
     fn load<'a>(&self, m: &'a [f32], k: i32, last: &'a mut [f32; P]) -> &'a [f32; P] {
         let k = k as u32 as usize;
         if k < self.whole {
-            // SAFETY: of the rows below `whole` all P columns are in `m`.
+            // SAFETY: `m` holds all P columns of the rows below `whole`.
             return unsafe { &*m.as_ptr().add(k * self.stride + self.j).cast::<[f32; P]>() };
         }
         assert!(!self.always_whole());
@@ -106,47 +111,47 @@ impl<const P: usize> Reach<P> {
         last
     }
 
-    /// Whether there is room for P columns in every row: what the compiler often knows.
+    /// Whether every row has room for P columns. The compiler often knows this.
     #[inline(always)]
     fn always_whole(&self) -> bool {
         self.columns == P || self.j + P <= self.stride
     }
 
-    /// How many rows, from the first on, can be read as whole vectors.
+    /// Number of rows, counted from the first, that can be read as whole vectors.
     #[inline(always)]
     fn whole_rows(&self) -> u32 {
         u32::try_from(self.whole).unwrap_or(u32::MAX)
     }
 
-    /// Row `k`, as [`Reach::load`] gives it.
+    /// Row `k`, as [`Reach::load`] returns it.
     ///
     /// # Safety
-    /// It is one of the whole rows.
+    /// Row `k` is one of the whole rows.
     #[inline(always)]
     unsafe fn whole_row<'a>(&self, m: &'a [f32], k: &i32) -> &'a [f32; P] {
-        // SAFETY: of the whole rows all P columns are in `m`. Read again, one by one: the compiler would take the vector apart
-        // in which they have been compared.
+        // SAFETY: `m` holds all P columns of a whole row. `k` is read again on its own: otherwise the compiler
+        // extracts it from the vector in which it was compared.
         unsafe {
             let k = std::ptr::from_ref(k).read_volatile() as u32 as usize;
             &*m.as_ptr().add(k * self.stride + self.j).cast::<[f32; P]>()
         }
     }
 
-    /// Writes the columns that are meant of row `k`, and behind them what [`Reach::load`] has found there.
+    /// Writes the columns of row `k` that are meant, and after them what [`Reach::load`] found there.
     #[inline(always)]
     fn store(&self, m: &mut [f32], k: i32, row: &[f32; P]) {
         let k = k as u32 as usize;
         if k < self.whole {
-            // SAFETY: of the rows below `whole` all P columns are in `m`.
+            // SAFETY: `m` holds all P columns of the rows below `whole`.
             return unsafe { m.as_mut_ptr().add(k * self.stride + self.j).cast::<[f32; P]>().write(*row) };
         }
         assert!(!self.always_whole());
-        // A copy, lest what is in registers be kept in memory for its sake.
+        // A copy: passing a reference to `row` itself would keep it in memory instead of registers.
         store_last(m, k * self.stride + self.j, &{ *row }[..self.columns]);
     }
 }
 
-// These are told numbers and not of a `Reach`, which would have to stand in memory for their sake.
+// These functions take numbers and no `Reach`, which would have to be in memory to be passed to them.
 #[cold]
 #[inline(never)]
 fn load_last(m: &[f32], at: usize, last: &mut [f32]) {
@@ -159,10 +164,10 @@ fn store_last(m: &mut [f32], at: usize, row: &[f32]) {
     m[at..][..row.len()].copy_from_slice(row);
 }
 
-/// So many numbers of `g` from `at` on, filled up with zeros.
+/// `columns` numbers of `g` from `at` on, followed by zeros.
 #[inline(always)]
 fn zero_padded<const P: usize>(g: &[f32], at: usize, columns: usize) -> [f32; P] {
-    /// From place 16 − n on, the bits of n numbers and of none.
+    /// From place 16 − n on: all bits for n numbers, then none.
     const BITS: [u32; 32] = [
         !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, !0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -171,7 +176,8 @@ fn zero_padded<const P: usize>(g: &[f32], at: usize, columns: usize) -> [f32; P]
     }
     let mut row = [0f32; P];
     match g.get(at..at + P) {
-        // Read whole, in one piece. Copied in pieces that overlap, it would be waited for until they have left for the cache.
+        // One load for the whole row. After copies in overlapping pieces, the load would wait until they have reached
+        // the cache.
         Some(whole) => {
             let bits = &BITS[16 - columns..][..P];
             for c in 0..P {
@@ -183,7 +189,7 @@ fn zero_padded<const P: usize>(g: &[f32], at: usize, columns: usize) -> [f32; P]
     row
 }
 
-/// Asks for `values[at]` before it is needed.
+/// Prefetches `values[at]`.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -196,8 +202,8 @@ pub fn prefetch<T>(values: &[T], at: usize) {
     let _ = (values, at);
 }
 
-/// Asks for `values[at]` long before it is needed: it comes as far as the second-level cache, which holds more, and which has
-/// more lines under way at once.
+/// Prefetches `values[at]` into the second-level cache, long before it is needed: that cache is larger, and more lines
+/// can be on their way to it at once.
 #[inline(always)]
 fn prefetch_early<T>(values: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -210,22 +216,22 @@ fn prefetch_early<T>(values: &[T], at: usize) {
     let _ = (values, at);
 }
 
-/// How many rows ahead of the one at work are asked for.
+/// How many rows ahead of the current one are prefetched.
 const AHEAD: usize = 8;
 
-/// Asks for sparse rows before they are needed, where they are picked here and there, which no prefetcher foresees.
+/// Prefetches sparse rows that are picked from a list, which the hardware prefetcher cannot predict.
 #[derive(Clone, Copy)]
 struct Forerunner<'a> {
     a: Sparse<'a>,
     pick: Pick<'a>,
     count: usize,
-    /// Lines of a row asked for; behind them the processor sees a stream. As many for each: a loop that ends elsewhere each
-    /// time costs more than it spares.
+    /// Cache lines prefetched per row; beyond them the processor recognises a stream. The number is the same for every
+    /// row: a loop whose length varies costs more than it saves.
     lines: usize,
 }
 
 impl<'a> Forerunner<'a> {
-    /// For so many rows; asks for the first ones.
+    /// Prefetches the first of `count` rows.
     #[inline(always)]
     fn start(a: Sparse<'a>, pick: Pick<'a>, count: usize) -> Self {
         const MOST_LINES: usize = 8;
@@ -234,7 +240,7 @@ impl<'a> Forerunner<'a> {
         forerunner
     }
 
-    /// Row `i` is at work.
+    /// Call this when row `i` is the current one.
     #[inline(always)]
     fn pass(&self, i: usize) {
         self.ask(i + AHEAD);
@@ -254,19 +260,19 @@ impl<'a> Forerunner<'a> {
     }
 }
 
-/// What becomes of a product before it is written.
+/// What is applied to a product before it is written.
 #[derive(Clone, Copy)]
 pub enum Finish<'a> {
-    /// It stays as it is.
+    /// Nothing.
     Plain,
     /// `max(z, 0)`; NaN stays.
     Rectify,
-    /// 0 wherever this matrix of the product's shape is not positive.
+    /// 0 wherever this matrix, of the product's shape, is not positive.
     Where(&'a [f32]),
 }
 
 impl Finish<'_> {
-    /// The same for a product without its first `n` numbers.
+    /// The same for the product without its first `n` numbers.
     pub fn skip(self, n: usize) -> Self {
         match self {
             Finish::Where(h) => Finish::Where(&h[n..]),
@@ -275,8 +281,8 @@ impl Finish<'_> {
     }
 }
 
-/// So many of P sums, finished, become the numbers of the product from `at` on. Where `ahead` nothing that is to stay stands behind
-/// them yet, and all are written, in one piece.
+/// Finishes the first `columns` of P sums and writes them to `out` from `at` on. With `ahead`, what follows them in
+/// `out` has yet to be computed, so all P are written in one piece.
 #[inline(always)]
 fn write_sums<A: Arithmetic, const P: usize>(
     out: &mut [f32],
@@ -293,7 +299,7 @@ fn write_sums<A: Arithmetic, const P: usize>(
     }
     match ahead && at + P <= out.len() {
         true => *chunk_mut::<P>(out, at) = *sums,
-        // A copy, lest what is in registers be kept in memory for its sake.
+        // A copy: passing a reference to `sums` itself would keep them in memory instead of registers.
         false if ahead => write_last(&mut out[at..][..columns], &{ *sums }),
         false => out[at..at + columns].copy_from_slice(&sums[..columns]),
     }

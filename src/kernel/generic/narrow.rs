@@ -1,21 +1,22 @@
-//! Dense products with a matrix of few columns. Vectors run along the rows of the left factor, where there is enough to fill
-//! them, and not along the columns.
+//! Dense products with a matrix of few columns. Vectors run along the rows of the left factor, which are long enough
+//! to fill them, and not along the columns.
 
 use super::super::Pick;
 use super::super::arithmetic::Arithmetic;
 use super::dense::{GROUP, prefetch_dense, starts_of};
 use super::{AHEAD, Finish, chunk, chunk_mut, write_sums};
 
-/// The left factor must have at least this many columns.
+/// Columns that the left factor must have for these versions.
 pub const DEEP: usize = 64;
-/// Numbers worked at once: one or two vectors.
+/// Numbers processed at once: one or two vectors.
 const STEP: usize = 16;
-/// Rows of M whose transpose is at hand at a time; a multiple of [`STEP`].
+/// Rows of M that are transposed at a time; a multiple of [`STEP`].
 const PART: usize = 512;
 
 /// As [`super::dense_times`] for `M` of C columns; R rows of `B` at once.
 ///
-/// The terms of a sum are added in [`STEP`] sums in turn, and those in halves, so that a row has the same bits in any company.
+/// The terms of a row are added to [`STEP`] sums in turn, and those are added by halves, so that a row has the same
+/// bits in any company.
 #[inline(always)]
 pub fn times<A: Arithmetic, const C: usize, const R: usize>(
     b: &[f32],
@@ -25,7 +26,7 @@ pub fn times<A: Arithmetic, const C: usize, const R: usize>(
     finish: Finish<'_>,
     out: &mut [f32],
 ) {
-    // Rows are asked for beyond those of this call: whoever shares them out goes on with them.
+    // Prefetches beyond the rows of this call: the caller continues with them.
     let (count, reach) = (out.len() / C, pick.reach(b.len() / depth));
     for from in (0..depth).step_by(PART) {
         let to = (from + PART).min(depth);
@@ -49,7 +50,7 @@ struct Part<const C: usize> {
     from: usize,
     to: usize,
     columns: [[f32; PART]; C],
-    /// What a step that ends with the last row takes, with zeros for the rows that whole steps have had.
+    /// The last [`STEP`] rows, with zeros for those that whole steps have processed.
     last: [[f32; STEP]; C],
 }
 
@@ -71,7 +72,7 @@ impl<const C: usize> Part<C> {
         part
     }
 
-    /// Rows `i .. i + R` of the product get what these rows of M add to them.
+    /// Adds the products with these rows of M to the rows `i .. i + R` of the product.
     #[inline(always)]
     fn add_rows<A: Arithmetic, const R: usize>(
         &self,
@@ -122,8 +123,8 @@ impl<const C: usize> Part<C> {
     }
 }
 
-/// As [`super::dense_transposed_times`] for `M` of C columns, V steps of its rows at once; a remainder of fewer rows than a
-/// step is left out. Gives how many rows are done.
+/// As [`super::dense_transposed_times`] for `M` of C columns, V steps of its rows at once. Leaves out a remainder of
+/// fewer rows than a step; returns the number of rows done.
 #[inline(always)]
 pub fn transposed_times<A: Arithmetic, const C: usize, const V: usize>(
     b: &[f32],
@@ -139,7 +140,7 @@ pub fn transposed_times<A: Arithmetic, const C: usize, const V: usize>(
     let mut starts = [0usize; GROUP];
     for first in (0..done).step_by(PART) {
         let end = (first + PART).min(done);
-        // They go on from what M has, so that B may come in pieces.
+        // Start from what M holds, so that B may come in pieces.
         let mut sums = [[0f32; PART]; C];
         for k in first..end {
             for j in 0..C {
@@ -171,7 +172,7 @@ pub fn transposed_times<A: Arithmetic, const C: usize, const V: usize>(
     done
 }
 
-/// V steps of rows of M from `k` on get the products of a group of rows of B and G.
+/// Adds the products of a group of rows of B and G to V steps of rows of M from `k` on.
 #[inline(always)]
 fn add_columns<A: Arithmetic, const C: usize, const V: usize>(
     b: &[f32],
@@ -189,7 +190,7 @@ fn add_columns<A: Arithmetic, const C: usize, const V: usize>(
     }
     for (&start, g) in starts.iter().zip(group.as_chunks::<C>().0) {
         for v in 0..V {
-            // SAFETY: the row begins at `start`, lies in `b`, and has these columns; the caller has checked it.
+            // SAFETY: the caller has checked that the row that begins at `start` lies in `b` and has these columns.
             let x = unsafe { &*b.as_ptr().add(start + k + v * STEP).cast::<[f32; STEP]>() };
             for j in 0..C {
                 A::madd_row(g[j], x, &mut here[j][v]);

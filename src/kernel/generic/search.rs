@@ -1,17 +1,18 @@
-//! Looking for marked columns in sparse rows: what drawing asks of Â.
+//! Search for marked columns in sparse rows, which drawing needs.
 
 use super::super::arithmetic::Arithmetic;
 
-/// How many entries are looked at, and may be written down, at once.
+/// Entries that are examined, and may be listed, at once.
 pub const AT_ONCE: usize = 8;
 
-/// Writes down where in `indices` the entries of some rows are whose column is marked, one row behind the other, and says how many
-/// they are. Row i is the entries from `starts[i]` on, as many as `offsets` grows by; `ends[i]` becomes the number found in
-/// rows `0 ..= i`. Column k is marked if `marks[k]` is 1 instead of 0; one beyond `marks` is not.
+/// Lists the places in `indices` of the entries whose column is marked, row after row, and returns their number. Row i
+/// is the entries from `starts[i]` on; their number is the difference of `offsets[i + 1]` and `offsets[i]`. `ends[i]`
+/// becomes the number found in rows `0 ..= i`. Column k is marked if `marks[k]` is 1 instead of 0; a column beyond
+/// `marks` is not.
 ///
-/// `found` holds [`AT_ONCE`] more than all entries of the rows. Cost: the rows' columns are read, in steps of 8; bound by looking
-/// up their marks. A row no longer than a step is one, whether anything is marked or not: nothing of it is a branch that would
-/// have to be foreseen. Values are not read: most rows have nothing that is marked.
+/// `found` must have room for [`AT_ONCE`] more entries than the rows have. Cost: the columns of the rows are read in
+/// steps of 8; bound by looking up their marks. A row of up to one step takes one step, marked or not, without a
+/// branch that could be mispredicted. Values are not read: most rows have no marked entry.
 #[inline(always)]
 pub fn marked_entries<A: Arithmetic>(
     indices: &[i32],
@@ -22,7 +23,7 @@ pub fn marked_entries<A: Arithmetic>(
     ends: &mut [i64],
 ) -> usize {
     assert!(offsets.len() == starts.len() + 1 && ends.len() == starts.len());
-    // Entries from which on as many are there, and places that leave room for as many, end here.
+    // Ends of the ranges from which 8 entries can be read, and 8 places written.
     let (reach, room) = ((indices.len() + 1).saturating_sub(AT_ONCE), (found.len() + 1).saturating_sub(AT_ONCE));
     let (mut count, mut before) = (0, offsets[0]);
     for ((end, &start), &offset) in ends.iter_mut().zip(starts).zip(&offsets[1..]) {
@@ -30,7 +31,7 @@ pub fn marked_entries<A: Arithmetic>(
         while left > 0 {
             let last;
             let ids = match from < reach {
-                // SAFETY: as many entries from here on lie in `indices`.
+                // SAFETY: 8 entries from `from` on lie in `indices`.
                 true => unsafe { &*indices.as_ptr().add(from).cast::<[i32; AT_ONCE]>() },
                 false => {
                     last = last_entries(indices, from, left.min(AT_ONCE));
@@ -39,7 +40,7 @@ pub fn marked_entries<A: Arithmetic>(
             };
             let marked = A::marked(ids, marks) & first_bits(left.min(AT_ONCE));
             assert!(count < room);
-            // SAFETY: as many places from here on lie in `found`.
+            // SAFETY: 8 places from `count` on lie in `found`.
             A::write_places(marked, from, unsafe { &mut *found.as_mut_ptr().add(count).cast::<[usize; AT_ONCE]>() });
             count += marked.count_ones() as usize;
             from += AT_ONCE;
@@ -56,7 +57,7 @@ fn first_bits(count: usize) -> u32 {
     (1 << count) - 1
 }
 
-/// The last entries of the matrix, filled up with others that do not count.
+/// The last entries of the matrix, padded with others that do not count.
 #[cold]
 #[inline(never)]
 fn last_entries(indices: &[i32], from: usize, now: usize) -> [i32; AT_ONCE] {

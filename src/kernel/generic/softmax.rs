@@ -4,10 +4,10 @@ use super::super::Pick;
 use super::super::arithmetic::Arithmetic;
 use super::super::lanes::{Few, Lanes};
 
-/// `e^x` for `x ≤ 0`, to two units in the last place; NaN stays NaN, and below -87 the answer stays at e^-87.
+/// `e^x` for `x ≤ 0`, to two units in the last place. NaN stays NaN; below -87 the result stays e^-87.
 ///
-/// By hand, so that the bits do not depend on the machine's libm and vectors can be worked:
-/// `x = k·ln 2 + r`, `e^r` by Cephes' minimax polynomial on |r| ≤ ln 2 / 2, and `2^k` put into the exponent.
+/// Written out so that the bits do not depend on the machine's libm and it works on vectors: `x = k·ln 2 + r`, `e^r`
+/// by the minimax polynomial of Cephes on |r| ≤ ln 2 / 2, and `2^k` added to the exponent.
 #[inline(always)]
 fn exp<L: Lanes>(x: L) -> L {
     const MAGIC: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the rounded integer in the low bits
@@ -29,10 +29,11 @@ fn exp_of<A: Arithmetic>(x: f32) -> f32 {
     exp(Few::<A, 1>::one(x)).number()
 }
 
-/// Each row of `z` becomes its softmax; `log_sums[i]` gets `log Σ_j e^{z_ij}`, from which the loss of any label follows.
+/// Replaces each row of `z` by its softmax. `log_sums[i]` gets `log Σ_j e^{z_ij}`, from which the loss of any label
+/// follows.
 ///
-/// The largest entry's own 1 is left out of the sum and put back by `ln_1p`, so that the loss of a row whose label is
-/// all but certain keeps its digits.
+/// The 1 of the largest entry is left out of the sum and added by `ln_1p`, so that the loss of a row whose label is
+/// almost certain keeps its digits.
 #[inline(always)]
 pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64]) {
     for (row, log_sum) in z.chunks_exact_mut(width).zip(log_sums) {
@@ -45,7 +46,7 @@ pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64])
             *v = exp_of::<A>(*v - max);
         }
         let rest = row[..at].iter().chain(&row[at + 1..]).sum::<f32>();
-        // The largest is 1, or NaN for a row with an infinite or undefined entry; then so is all that follows.
+        // The largest is 1, or NaN for a row with an infinite or undefined entry; then all that follows is NaN too.
         let largest = row[at];
         for v in row.iter_mut() {
             *v /= largest + rest;
@@ -54,8 +55,8 @@ pub fn softmax<A: Arithmetic>(z: &mut [f32], width: usize, log_sums: &mut [f64])
     }
 }
 
-/// From logits to the gradient of the mean cross-entropy by them: row `i` of `z` becomes `share·(softmax(z_i) − onehot)`,
-/// the label being `labels[pick[i]]`, which must be a column. Gives the sum of the rows' cross-entropies.
+/// From logits to the gradient of the mean cross-entropy: row `i` of `z` becomes `share·(softmax(z_i) − onehot)`, with
+/// the label `labels[pick[i]]`, which must be a column. Returns the sum of the cross-entropies of the rows.
 #[inline(always)]
 pub fn cross_entropy<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64 {
     match width {
@@ -71,13 +72,13 @@ pub fn cross_entropy<A: Arithmetic>(z: &mut [f32], width: usize, labels: &[i32],
     }
 }
 
-/// Rows whose losses are added at once, a multiple of the lanes of any vector.
+/// Rows whose losses are added at once; a multiple of the lanes of any vector.
 const ROWS: usize = 16;
 
-/// A sum of losses, each of which is a number and a logarithm, `x_i + log(1 + r_i)` for `r_i ≥ 0`, sixteen at a time.
+/// A sum of losses, sixteen at a time. Each is a number and a logarithm: `x_i + log(1 + r_i)` with `r_i ≥ 0`.
 ///
-/// The logarithms are taken as one of a product. It is kept less 1, so that small `r_i` keep their digits; and there are
-/// several, each of which waits for itself alone.
+/// The logarithms are taken once, of a product. The product is stored minus 1, so that small `r_i` keep their digits,
+/// and there are sixteen products, so that each waits only for itself.
 struct Losses {
     logs: f64,
     products_less_one: [f64; ROWS],
@@ -86,7 +87,7 @@ struct Losses {
 
 impl Losses {
     const NONE: Losses = Losses { logs: 0.0, products_less_one: [0.0; ROWS], numbers: [0.0; ROWS] };
-    /// A product beyond this is taken the logarithm of. Times 2^31 classes, sixteen of them are still a number.
+    /// The logarithm is taken when a product exceeds this. Times 2^31 classes, sixteen such products are still finite.
     const MUCH: f64 = 1e9;
 
     #[inline(always)]
@@ -95,7 +96,7 @@ impl Losses {
         for i in 0..ROWS {
             let (product, rest) = (&mut self.products_less_one[i], f64::from(rests[i]));
             *product += rest + *product * rest;
-            // The bits of numbers that are not negative keep their order, and NaN is above all.
+            // The bits of non-negative numbers keep their order, and NaN is above them all.
             largest = u64::max(largest, product.to_bits());
             self.numbers[i] += f64::from(numbers[i]);
         }
@@ -116,7 +117,7 @@ impl Losses {
     }
 }
 
-/// Few classes: a vector per class, with a lane for each of sixteen rows.
+/// For few classes: a vector per class, with a lane for each of sixteen rows.
 #[inline(always)]
 fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
     z: &mut [f32],
@@ -132,7 +133,8 @@ fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
             y[i] = labels[pick.at(block * ROWS + i)];
         }
         let (mut numbers, mut rests) = ([0f32; ROWS], [0f32; ROWS]);
-        // The last rows are filled up, and worked by the same code: a step uses nearly as much of it as the processor has at hand.
+        // The last rows are padded and processed by the same code: a training step uses almost as much code as the
+        // instruction cache holds.
         let mut padded = [[0f32; C]; ROWS];
         let whole = match count == ROWS {
             true => &mut *rows,
@@ -152,7 +154,7 @@ fn cross_entropy_narrow<A: Arithmetic, const C: usize>(
     sum.total()
 }
 
-/// [`ROWS`] rows of C logits become their gradients; gives what [`Losses`] takes.
+/// Replaces [`ROWS`] rows of C logits by their gradients; returns what [`Losses`] takes.
 #[inline(always)]
 fn cross_entropy_beside<L: Lanes, const C: usize>(
     rows: &mut [f32],
@@ -172,7 +174,7 @@ fn cross_entropy_beside<L: Lanes, const C: usize>(
     }
 }
 
-/// As many rows as there are lanes: column j of their gradients goes to `gradients[j]`, from place `to` on.
+/// Processes as many rows as there are lanes. Column j of their gradients goes to `gradients[j]`, from place `to` on.
 #[inline(always)]
 fn lanes_of_cross_entropy<L: Lanes, const C: usize>(
     rows: &[f32],
@@ -193,8 +195,8 @@ fn lanes_of_cross_entropy<L: Lanes, const C: usize>(
         max = max.but(larger, e[j]);
         logit = logit.but(L::is(y, j as i32), e[j]);
     }
-    // The largest entry's own 1 stays out of the sum and is put back by the logarithm of 1 + x, so that the loss of a
-    // row whose label is all but certain keeps its digits.
+    // The 1 of the largest entry is left out of the sum and added by the logarithm of 1 + x, so that the loss of a row
+    // whose label is almost certain keeps its digits.
     let zero = L::all(0.0);
     let (mut rest, mut one, mut others) = (zero, zero, zero);
     for j in 0..C {

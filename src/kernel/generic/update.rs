@@ -1,11 +1,11 @@
-//! Number by number: sums, magnitudes, the rectifier's gradient, steps of the optimizers.
+//! Elementwise loops: sums, magnitudes, the gradient of the rectifier, steps of the optimizers.
 
 use super::super::arithmetic::Arithmetic;
 
 /// The largest magnitude; NaN if there is one.
 #[inline(always)]
 pub fn largest<A: Arithmetic>(values: &[f32]) -> f32 {
-    // As whole numbers, magnitudes keep their order, and a NaN is above infinity.
+    // As integers, magnitudes keep their order, and a NaN is above infinity.
     let mut max = 0;
     for v in values {
         max = u32::max(max, v.to_bits() & 0x7fff_ffff);
@@ -43,17 +43,17 @@ pub fn descend<A: Arithmetic>(w: &mut [f32], g: &[f32], keep: f32, step: f32) {
 /// The numbers of one step of Adam.
 #[derive(Clone, Copy)]
 pub struct Adam<T> {
-    /// What is left of w.
+    /// Factor on w.
     pub keep: T,
-    /// Step over the first moment's correction.
+    /// Step divided by the correction of the first moment.
     pub step: T,
-    /// Root of the second moment's correction.
+    /// Root of the correction of the second moment.
     pub root: T,
     /// Added to the root of the second moment.
     pub epsilon: T,
-    /// How much of each moment stays.
+    /// Factors on the moments.
     pub old: [T; 2],
-    /// How much of the gradient, and of its square, comes in.
+    /// Factors on the gradient and on its square.
     pub new: [T; 2],
 }
 
