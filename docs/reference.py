@@ -2,8 +2,8 @@
 
     python3 docs/reference.py include/plimsoll.h target/docs/api/index.html
 
-Fails if a function, type or constant has no description, if the documented parameters differ from the real ones, if a return
-value is not described, or if a name is unknown. The page needs only a browser.
+Refuses a header in which a function, type or constant has no description, a parameter is not documented or is not there,
+an answer is not described, or a name leads nowhere. The page needs nothing but a browser.
 """
 
 import html
@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-# Titles and introductions by the word after plim_. A word that is not listed here becomes its own title. Names without a noun
-# belong to "library".
+# Titles and introductions by the word behind plim_; one that is not named here gets its own name for a title. What has no
+# noun of its own is "library".
 LIBRARY = "library"
 NOUNS = {
     LIBRARY: ("Library", "Version, instruction set, errors."),
@@ -23,12 +23,11 @@ NOUNS = {
     "optimizer": ("Optimizer", "From a gradient to new parameters."),
     "train": ("Training", "The loop over epochs, and its options."),
     "history": ("History", "What training recorded."),
-    "bound": ("Bounds", "What inexact gradients cost SGD."),
-    "sample": ("Sample sizes", "How many draws suffice, from a fitted tail."),
+    "bound": ("Bounds", "What wrong gradients cost SGD."),
+    "sample": ("Sample sizes", "How many draws suffice, by formula."),
     "probe": ("Probe options", "How gradients are measured."),
-    "tail": ("Tail", "The measured error of an estimator's gradients."),
-    "plan": ("Plan", "The smallest sufficient sample, and whether it pays."),
-    "rank": ("Ranking", "Queries and their documents, and learning to rank them."),
+    "tail": ("Tail", "How wrong an estimator's gradients are."),
+    "plan": ("Plan", "The smallest sample that is right enough, and whether it pays."),
 }
 SAME = {"progress": "train", "monitor": "train", "log": "train", "split": "graph", "normalization": "graph",
         "release": "graph", "confusion": "model", "distribution": "estimator",
@@ -57,7 +56,7 @@ def comment_text(raw):
 
 
 def parse_comment(raw):
-    """Returns summary, paragraphs, parameters and return value."""
+    """Summary, paragraphs, parameters, answer."""
     paragraphs, params, returns, current = [[]], [], [], None
     for line in comment_text(raw):
         if match := re.match(r"@param (\w+)\s+(.*)", line):
@@ -130,7 +129,7 @@ def make_item(kind, name, doc, code):
                 raise Malformed(f"@param {parameter} is no parameter")
         if documented != wanted:
             raise Malformed("the @param lines are in another order than the parameters")
-        # A function that returns a string describes it in its summary.
+        # A text says by itself what it gives.
         if not returns and not re.match(r"void |const char \*", code):
             raise Malformed("no @return")
     return Item(kind, name, summary, details, params, returns, code, value, fields)

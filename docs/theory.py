@@ -20,7 +20,7 @@ ROOT, OUT = DOCS.parent, DOCS / "theory"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 VENV = TARGET / "theory" / "venv"
 PER_CLASS, DRAWS, FEW_DRAWS, SEED = 2000, 10_000, 4000, 1
-# Okabe and Ito's colours, which people with colour blindness can distinguish.
+# Okabe and Ito's colours, which those who see few colours tell apart.
 BLUE, ORANGE, GREEN, RED, PINK, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
 
 
@@ -47,7 +47,7 @@ def write_csv(name, rows):
 
 
 def run_example(name):
-    """Runs an example that writes its numbers to a file, and returns them. Its output goes to target/theory."""
+    """Runs an example that writes its numbers to a file; gives them. What it prints goes to target/theory."""
     say(f"examples/c/{name}.c")
     with open(TARGET / "theory" / f"{name}.txt", "w") as printed:
         subprocess.run([TARGET / "ctest" / "examples" / "c" / name, OUT / f"{name}.csv"], check=True, stdout=printed)
@@ -56,7 +56,7 @@ def run_example(name):
 
 
 class Library:
-    """The calls that the measurements below need, for GCNs of one and two layers on the Mixture graph."""
+    """The few calls that the measurements below need: GCNs of one and two layers on the Mixture graph."""
 
     def __init__(self):
         self.c = ctypes.CDLL(str(TARGET / "release" / "libplimsoll.so"))
@@ -85,11 +85,11 @@ class Library:
         return model
 
     def estimator(self, layers):
-        """Draws at the input of the last layer, as in the paper; with two layers, the first one is exact."""
+        """Draws at the input of the last layer, as the paper does; the first layer of two is exact."""
         return self.make("plim_estimator_consistent", *self.sizes([1] if layers == 1 else [0, 1]))
 
     def tail(self, layers, sizes, deltas, draws=DRAWS):
-        """Returns a row per sample size and δ: the share of misses with its limits, bias, deviation and error."""
+        """Rows of a sample size and δ: the share of misses with its limits, bias, deviation and error."""
         import numpy as np
         options = self.make("plim_probe_options_new")
         self.call("plim_probe_options_set_draws", options, ctypes.c_size_t(draws))
@@ -106,7 +106,7 @@ class Library:
         return table, errors
 
     def misses_without_replacement(self, layers, sizes, deltas, draws=FEW_DRAWS):
-        """Returns the share of misses for draws of distinct nodes, with weights n/t as for uniform draws."""
+        """The share of misses when the nodes of a draw are distinct, weighted n/t as uniform draws are."""
         import numpy as np
         model, estimator, full = self.model(layers, 1), self.estimator(layers), self.make("plim_estimator_full")
         count = 6 if layers == 1 else 80
@@ -134,7 +134,7 @@ class Library:
 
 
 def wilson(p, draws):
-    """Returns Wilson's 95 % limits of a share of this many draws."""
+    """Wilson's 95 % limits of a share of so many draws."""
     import numpy as np
     z = 1.959963984540054
     half = z * np.sqrt(p * (1 - p) / draws + (z / (2 * draws)) ** 2)
@@ -143,8 +143,8 @@ def wilson(p, draws):
 
 
 def bend(sizes, p, draws):
-    """Returns how much steeper log p falls from 1 % to 0.2 % than from 20 % to 4 %: 1 for a straight line, more if it
-    bends down, NaN if the sizes do not reach 0.2 %. The first size without a miss counts as half a miss."""
+    """How much steeper log p falls from 1 % to 0.2 % than from 20 % to 4 %: 1 for a straight line, more if it bends
+    down. NaN where the sizes do not reach so far. The first size without a miss counts as half a miss."""
     import numpy as np
     end = next((i + 1 for i, q in enumerate(p) if q == 0), len(p))
     logs = np.log(np.maximum(p[:end], 0.5 / draws))[::-1]
@@ -176,7 +176,7 @@ def finish(figure, name):
 
 
 def legend_of_lines(axis, entries, **options):
-    """Draws a legend of (label, line options)."""
+    """A legend of (label, line options)."""
     from matplotlib.lines import Line2D
     return axis.legend([Line2D([], [], **style) for _, style in entries], [label for label, _ in entries], **options)
 
@@ -186,7 +186,7 @@ LAYERS = {1: ("1 layer", "-"), 2: ("2 layers", "--")}
 
 
 def draw_tails(axis, sizes, p, layers, draws=DRAWS):
-    """Draws one curve per δ with its 95 % band on a logarithmic scale. A curve ends where no gradient missed."""
+    """One curve per δ, with its 95 % band, on a logarithmic scale; it ends where nothing was missed any more."""
     import numpy as np
     for (delta, colour), share in zip(DELTAS.items(), np.array(p).T):
         seen = share > 0
@@ -248,7 +248,7 @@ def bounds(_):
             axis.loglog(t, largest, marker=marker, markersize=3, linewidth=1, color=colour, label=f"{kind} errors")
             if kind == "random":
                 axis.loglog(t, [float(r["bound"]) for r in mine], color="black", linewidth=1.8, label="bound", zorder=1)
-        # Below this, doubles near 1 cannot resolve f − f*.
+        # From here on doubles near 1 have no more to say of f − f*.
         axis.set_ylim(bottom=max(axis.get_ylim()[0], 1e-12))
         axis.set(title=f"Theorem {theorem}", xlabel="T", ylabel=what[theorem])
     handles, labels = axes[0, 0].get_legend_handles_labels()
