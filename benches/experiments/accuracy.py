@@ -58,10 +58,10 @@ def run(options):
                       ratio])
     report.write_part(options, "accuracy", f"""## Time to accuracy
 
-Seconds of training steps until the test accuracy is reached, looked at after each epoch and outside the time: two
-layers, 16 wide, batches of 256, Adam with the same step on both sides, one thread. Ours include the product ÂX,
-computed once; draws are at the hidden layer. Median over {len(seeds)} seeds, at most {epochs} epochs; a dash where half of the
-seeds or more do not get there.
+Seconds of training steps until the test accuracy is reached. It is checked after each epoch, outside the measured time. Two layers
+of width 16, batches of 256, Adam with the same step on both sides, one thread. Plimsoll's times include computing ÂX once; it draws at
+the hidden layer. Median over {len(seeds)} seeds, at most {epochs} epochs. A dash means that half of the seeds or more do not reach the
+accuracy.
 
 {report.table(["", "", "", "seconds", "epochs", "seeds that reach it", "PyG takes"], lines, text=3)}
 {report.provenance()}""")

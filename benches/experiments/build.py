@@ -28,9 +28,9 @@ def run(options):
     header = ["", "seconds", "peak bytes per edge", "finished CSR, MB", "peak over CSR", "kept over CSR"]
     report.write_part(options, "build", f"""## Building a graph
 
-`plim_graph_from_edges` on arrays of random edges. The peak is the most that was resident during the call beyond what
-was before it, which has the caller's arrays. The finished CSR is Â: 8 bytes an offset, 4 a column, 4 a value, of
-2·edges + nodes entries. To stay under: 2.2× the finished CSR.
+`plim_graph_from_edges` on arrays of random edges. The peak is the largest resident size during the call, without the memory
+before it, which includes the caller's arrays. The finished CSR is Â with 2·edges + nodes entries: 8 bytes per offset, 4 per column, 4
+per value. The target is a peak of at most 2.2× the finished CSR.
 
 {report.table(header, lines)}
 {report.provenance()}""")

@@ -203,25 +203,35 @@ def write(options, cells, medians, least, engines, flops, peak, rounds, isa):
                                 "" if name == ALONE else f"{number(rate, 2)} ({100 * rate / peak:.0f} %)"])
     text = f"""## Training, cell by cell
 
-Milliseconds per epoch, training steps alone: SGD with c/√k, hidden width 16, batches of 256; 'full' is one step over
-all training nodes. Numbers of draws are at the input of one layer, at the hidden layer of two; but for PyG's unbiased
-and full cells ÂX is computed once. Rivals use one thread. A process is held on as many cores as it has threads. Median over {rounds} round{'s' if rounds > 1 else ''}, with three runs of ours in
-each and one of each rival, of the median of a process's epochs. Our instruction set: {isa or 'not run'}. PyG's NeighborLoader runs on torch-sparse, since PyPI has no pyg-lib.
+Milliseconds per epoch, without evaluation: SGD with steps c/√k, hidden width 16, batches of 256.
+
+- "Full" is one step on all training nodes. One-layer models are sampled at the input, two-layer models at the hidden layer.
+- ÂX is computed once, except in PyG's unbiased and full cells.
+- The other libraries use one thread. A process is bound to as many cores as it has threads.
+- Each figure is the median over {rounds} round{'s' if rounds > 1 else ''} of the median epoch of a process. A round has three runs of Plimsoll and one of each other
+  library.
+- Plimsoll's instruction set is {isa or 'not run'}. PyG's NeighborLoader uses torch-sparse, because the package index has no pyg-lib.
 
 ![Milliseconds per epoch, by engine, on a logarithmic scale](cells.svg)
 
 {report.table(["ms per epoch"] + [NAMES[e] for e in engines], ms_rows)}
-How many times as long as Plimsoll on one thread:
+Time relative to Plimsoll on one thread:
 
 {report.table([""] + [NAMES[e] for e in others], ratio_rows)}
-Against the targets ({met} of {asked} met). Sampled cells: 4× against Numba and, against the better of PyTorch and PyG,
-25× at 400 draws and 8× at 3200. Unbiased and full ones: 3× against the fastest of the four. Two threads: 1.6× where one
-takes more than 5 ms, elsewhere not slower (5 % are noise). GFLOP/s are those of one thread, in brackets their share of
-{number(peak)} GFLOP/s, the FMA peak of one thread; the flops of an epoch are counted on random batches and draws: 2 per
-non-zero and column of a sparse product, 2·rows·depth·columns for a dense one, as Â(HW) above the first layer. "Least epochs"
-is the same ratio, of the shortest epoch that each ever had in place of its median: what else runs on the machine disturbs whom
-it meets by up to a half.
+Targets: {met} of {asked} met.
 
-{report.table(["", "against", "ratio", "wanted", "met", "least epochs", "GFLOP/s"], target_rows, text=2)}
+| cells | target |
+| --- | --- |
+| sampled | 4× against Numba; 25× (400 draws) or 8× (3200 draws) against the better of PyTorch and PyG |
+| unbiased and full | 3× against the fastest of the four |
+| two threads | 1.6× where one thread takes more than 5 ms, otherwise not slower (5 % are noise) |
+
+- "Least epochs" is the ratio of the shortest epochs instead of the medians. Other work on the machine lengthens an epoch by up to
+  half.
+- GFLOP/s are those of one thread, with their share of its FMA peak, {number(peak)} GFLOP/s. The operations of an epoch are counted on random
+  batches and draws: 2 per non-zero and column of a sparse product, 2·rows·depth·columns for a dense one, with Â(HW) above the first
+  layer.
+
+{report.table(["", "against", "ratio", "target", "met", "least epochs", "GFLOP/s"], target_rows, text=2)}
 {report.provenance()}"""
     report.write_part(options, "cells", text)

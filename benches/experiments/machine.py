@@ -27,8 +27,7 @@ def run(options):
 {platform.release()}; {'; '.join(compilers)}; Python {platform.python_version()}, {versions}.
 
 {report.table(["", "triad, GB/s", "gather, GB/s", "256-bit FMA, GFLOP/s", "512-bit FMA, GFLOP/s"], rows)}
-The triad is `a = b + q·c` in doubles over arrays far beyond the caches, 24 bytes an element, plain stores.
-The gather reads rows of 256 bytes at random places of one of them, each asked for 16 rows ahead: what a sparse product
-with a factor in memory can hope for, where it does not meet a row again while it is in the cache
-([machine.c](../../benches/c/machine.c)). {report.provenance()}""")
+The triad is `a = b + q·c` in doubles over arrays far beyond the caches: 24 bytes per element, plain stores. The gather reads
+rows of 256 bytes at random places of one such array and prefetches each 16 rows ahead. It is the bound of a sparse product with a
+factor in memory, if no row is read again while it is in the cache ([machine.c](../../benches/c/machine.c)). {report.provenance()}""")
     return peaks

@@ -44,10 +44,9 @@ def run(options):
     header = ["peak RSS, MB", "Plimsoll", "Plimsoll, no cache", "SciPy", "PyTorch", "training adds"]
     report.write_part(options, "memory", f"""## Memory
 
-{data}. The most that was ever resident (VmHWM) in a process that loads the data set and trains; loading alone takes
-{loaded}. The cache is ÂX. "Training adds" is what malloc holds during training without the cache beyond what it
-held when the graph was loaded, relative to the graph's own bytes. To stay under: 90 MB with the cache, 40 MB without,
-20 % added.
+{data}. The peak is the largest resident size (VmHWM) of a process that loads the data set and trains; loading alone takes
+{loaded}. The cache is ÂX. "Training adds" is the memory that malloc holds during training without the cache, beyond that of the
+loaded graph, relative to the graph's own bytes. The targets are 90 MB with the cache, 40 MB without, and 20 % added.
 
 {report.table(header, lines)}
 {report.provenance()}""")

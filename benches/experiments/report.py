@@ -1,4 +1,4 @@
-"""CSV files, and a Markdown page of which each experiment owns the part between its two marks."""
+"""Writes CSV files, and a Markdown page in which each experiment owns the part between its two marks."""
 import csv
 import datetime
 import importlib.metadata
@@ -16,10 +16,10 @@ from . import environment
 ORDER = ["machine", "cells", "spmm", "scaling", "memory", "build", "accuracy"]
 HEAD = """# Benchmarks
 
-Measured by `make bench`, which is `benches/compare.py all`; each part below is one of its sections and says its own
-command, machine and date: only what stands in one table can be compared. The numbers behind the tables are in the `.csv` files beside this page. Rivals run on the same machine
-in the same sitting, in turn with us (every round runs each of them once, in a fresh process), and do the same work;
-[benches/peer.py](../../benches/peer.py) is what they run.
+`make bench` (`benches/compare.py all`) measured these tables. Each section names its command, machine and date; compare only numbers
+of the same table. The `.csv` files beside this page have the data. The other libraries run on the same machine in the same session,
+in turn with Plimsoll: every round runs each of them once, in a fresh process. They do the same work;
+[benches/peer.py](../../benches/peer.py) is their code.
 """
 
 
@@ -34,7 +34,7 @@ def write_csv(options, name, rows):
 
 
 def table(header, rows, text=1):
-    """A Markdown table; the first `text` columns are text, the others numbers."""
+    """Returns a Markdown table. The first `text` columns are text, the others are numbers."""
     lines = [header, ["---"] * text + ["---:"] * (len(header) - text), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
 
@@ -44,7 +44,7 @@ def threads(count):
 
 
 def number(x, digits=3):
-    """A number with so many digits that count, and no exponent: 0.240, 12.3, 1,230."""
+    """Formats a number with this many significant digits and no exponent: 0.240, 12.3, 1,230."""
     if x is None or not math.isfinite(x):
         return "–"
     x = float(f"{x:.{digits}g}")
@@ -53,7 +53,7 @@ def number(x, digits=3):
 
 
 def write_part(options, name, text):
-    """Replaces the part `name` of the page, or puts it in its place among the others."""
+    """Replaces the part `name` of the page, or inserts it in its place."""
     options.out.mkdir(parents=True, exist_ok=True)
     page = options.out / "README.md"
     old = page.read_text() if page.exists() else ""
@@ -65,7 +65,7 @@ def write_part(options, name, text):
 
 
 def provenance():
-    """One line: command, machine, date, commit."""
+    """Returns one line: command, machine, date, commit."""
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
                             text=True).stdout.strip()
     command = shlex.join(["benches/compare.py", *sys.argv[1:]])

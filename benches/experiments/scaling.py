@@ -42,14 +42,15 @@ def run(options):
     header = ["", "draws", "instructions", "against the smallest graph", "µs", "µs, again", "relative error"]
     report.write_part(options, "scaling", f"""## One step, as the graph grows
 
-Mixture-like graphs with 10 neighbours per node on average; one gradient of a batch of 256 and one update, two layers 16
-wide, ÂX exact, draws at the hidden layer. Uniform draws are as many as it takes for 100 to fall on S, the columns
-that the batch touches. Instructions are counted by callgrind with AVX2 kernels. The largest spread (most over least):
-{', '.join(spreads) or 'not counted'}; to stay under 10 %.
+The graphs are like Mixture, with 10 neighbours per node on average. A step is one gradient of a batch of 256 and one update: two
+layers of width 16, exact ÂX, draws at the hidden layer. The number of uniform draws is chosen so that 100 fall on S, the columns that
+the batch touches.
 
-Wall time is the median of single steps, each with a batch of its own. "Again" is the same step with the same draws
-right after: the same instructions, its memory now in the caches and the TLB, so that the difference is what misses
-cost. The error is that of the gradient against the batch's exact one, relative to its norm (median).
+- Instructions are counted by callgrind with AVX2 kernels. The largest spread (most over least): {', '.join(spreads) or 'not counted'}.
+  The target is less than 10 %.
+- Time is the median of single steps, each with its own batch. "Again" repeats the step with the same draws right after. It executes
+  the same instructions with its memory in the caches and the TLB, so the difference is the cost of misses.
+- The error is that of the gradient against the batch's exact gradient, relative to its norm (median).
 
 {report.table(header, lines)}
 {report.provenance()}""")

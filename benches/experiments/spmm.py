@@ -152,17 +152,19 @@ def run(options):
         for t in (1, 2))
     report.write_part(options, "spmm", f"""## Whole-graph products and inference
 
-A power-law graph (exponent {EXPONENT}, neighbours at random, largest degree {largest:,}) of {n:,} nodes; Â has {nnz:,}
-non-zeros. Â·X for dense X of k columns, by the kernel that inference runs, by MKL (`mkl_sparse_s_mm` after
-`mkl_sparse_set_mm_hint` and `mkl_sparse_optimize`) and by PyTorch (CSR @ dense). Median of {rounds} round{'s' if rounds > 1 else ''}.
-To reach: the best rival takes at least as long (1×), and 80 % of the triad ({low_triad} GB/s on one thread, {high_triad} on
-two), where a product counts as nnz·(8 + 4k) + 4kn bytes. The gather ({low_gather} and {high_gather} GB/s, see Machine) is what rows
-at random places can be read with: the bound of this product. Both are measured right before and right after each of our turns, since
-what a machine shared with others has to give changes within minutes; a share is that of the two's mean, and the median of the rounds.
+The graph follows a power law (exponent {EXPONENT}, random neighbours, largest degree {largest:,}) and has {n:,} nodes; Â has {nnz:,}
+non-zeros. The product is Â·X for dense X of k columns, with the kernel that inference uses, with MKL (`mkl_sparse_s_mm` after
+`mkl_sparse_set_mm_hint` and `mkl_sparse_optimize`) and with PyTorch (CSR @ dense). Median of {rounds} round{'s' if rounds > 1 else ''}.
+
+- Targets: the best other library takes at least as long (1×), and Plimsoll reaches 80 % of the triad ({low_triad} GB/s on one thread,
+  {high_triad} on two). A product counts as nnz·(8 + 4k) + 4kn bytes.
+- The gather ({low_gather} and {high_gather} GB/s, see Machine) reads rows at random places, which bounds this product.
+- Both are measured right before and after each run of Plimsoll, because a shared machine changes within minutes. A share is
+  relative to the mean of the two; the table has the median of the rounds.
 
 {report.table(header, lines)}
-Inference of a 2-layer GCN ({FEATURES} features, {HIDDEN} hidden, {CLASSES} classes) on all nodes, seconds. Our first
-call computes ÂX, which the graph keeps for the later ones where the bound on its memory allows.
+Inference of a 2-layer GCN ({FEATURES} features, {HIDDEN} hidden, {CLASSES} classes) on all nodes, in seconds.
+Plimsoll's first call computes ÂX. The graph keeps it for later calls, within the limit on its memory.
 
 {report.table(["", "first call", "later calls"], inference_lines)}
 {report.provenance()}""")

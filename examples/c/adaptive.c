@@ -1,23 +1,23 @@
-/* Sample sizes that follow the gradient, beside fixed ones. The problem is strongly convex: a one-layer GCN on the
-   Mixture graph with penalty λ, all training nodes as the batch, SGD with a constant step. With a fixed size f falls to a
-   floor, the lower the larger the size; plim_train_options_set_adaptive() begins with few draws and adds more as the
-   gradient shrinks, so that the first steps are cheap and the fall goes on.
+/* Compares sample sizes that follow the gradient with fixed ones. The problem is strongly convex: a one-layer GCN on the
+   Mixture graph with penalty λ, all training nodes as the batch, SGD with a constant step. With a fixed size, f falls to
+   a floor, which is lower for larger sizes. plim_train_options_set_adaptive() starts with few draws and adds more as the
+   gradient shrinks, so the first steps are cheap and f continues to fall.
 
-   Prints f(w) - f*, the mean over seeds, when so many draws are spent and when so many milliseconds are; a star marks
-   the least of the sampled ones. A fixed run ends after STEPS steps at its floor, and stays there. Draws include those
-   of the tests: 4·N + 4·2N for a round at size N. A test that grows the size takes several rounds, of which the history
-   shows where the first began and where the last led; a second one at the last size stands for the others. In a
-   dozen runs that were traced that was more than they drew. Milliseconds, from the history too, miss nothing. They grow
-   more slowly than draws do, which helps the large sizes, and the exact gradient most: of 6,000 nodes it is cheap.
+   Prints f(w) - f*, the mean over seeds, for budgets of draws and of milliseconds. A star marks the least of the sampled
+   runs. A fixed run ends after STEPS steps at its floor. Draws include those of the tests: 4·N + 4·2N for a round at
+   size N. A test that increases the size takes several rounds. The history shows only the first and the last size, so a
+   second round at the last size stands for the others; in a dozen traced runs this was more than they drew. The
+   milliseconds also come from the history and are complete. They grow more slowly than draws, which favours large sizes,
+   and most of all the exact gradient, which is cheap for 6,000 nodes.
 
-   A first argument names a file for the runs of one seed, comma-separated; a second one is the step, 0.05 without it.
-   With 0.5 a hundred steps do, and the tests cost more than the steps: then the right fixed size is the better one. */
+   The first argument names a CSV file for the runs of one seed; the second is the step, 0.05 by default. With 0.5 a
+   hundred steps suffice, and the tests cost more than the steps, so the best fixed size wins. */
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -33,7 +33,7 @@ static const double draws_spent[BUDGETS] = {3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7};
 static const double ms_spent[BUDGETS] = {1, 3, 10, 30, 100, 200, 300};
 static const double lambda = 0.1, delta = 0.5;
 
-/* After each step: f(w), what was spent so far, and the sample size. */
+/* After each step: f(w), the draws and milliseconds so far, and the sample size. */
 struct run {
     const plim_model *model;
     double f[STEPS], draws[STEPS], ms[STEPS], size[STEPS];
@@ -45,12 +45,12 @@ static int32_t note(void *user_data, const plim_progress *progress) {
     double square = 0;
     if (plim_model_get_parameters(run->model, w, DIM)) return 1;
     for (int i = 0; i < DIM; i++) square += (double)w[i] * w[i];
-    run->f[progress->epoch - 1] = progress->train_loss + lambda / 2 * square; /* the loss is told without λ */
+    run->f[progress->epoch - 1] = progress->train_loss + lambda / 2 * square; /* train_loss excludes λ */
     return 0;
 }
 
 static plim_status train(const plim_graph *graph, int kind, double step, size_t steps, uint64_t seed, struct run *run) {
-    const size_t widths[] = {2, 3}, every = (size_t)(5 / step); /* a test costs about 12 steps a round */
+    const size_t widths[] = {2, 3}, every = (size_t)(5 / step); /* a test costs about 12 steps per round */
     double draws = 0, seconds = 0, before = SMALLEST;
     plim_model *model = NULL;
     plim_estimator *estimator = NULL;
@@ -65,7 +65,7 @@ static plim_status train(const plim_graph *graph, int kind, double step, size_t 
     CHECK(plim_estimator_set_seed(estimator, seed));
     CHECK(plim_optimizer_sgd(step, &optimizer));
     CHECK(plim_train_options_new(&options));
-    CHECK(plim_train_options_set_epochs(options, steps)); /* one batch an epoch */
+    CHECK(plim_train_options_set_epochs(options, steps)); /* one batch per epoch */
     CHECK(plim_train_options_set_batch_size(options, plim_graph_split_size(graph, PLIM_SPLIT_TRAIN)));
     if (kind == ADAPTIVE) CHECK(plim_train_options_set_adaptive(options, delta, every, SMALLEST, LARGEST));
     CHECK(plim_train_options_set_progress(options, note, run));
@@ -88,7 +88,7 @@ cleanup:
     return status;
 }
 
-/* f(w) after the last step within a budget, or before the second one. */
+/* Returns f(w) after the last step within a budget, at least after the first. */
 static double within(const struct run *run, const double *spent, double budget, size_t steps) {
     size_t k = 0;
     while (k + 1 < steps && spent[k + 1] <= budget) k++;
@@ -110,7 +110,7 @@ static void print(const char *unit, const double *budgets, double gaps[BUDGETS][
 int main(int argc, char **argv) {
     static struct run run;
     static double by_draws[BUDGETS][RUNS], by_ms[BUDGETS][RUNS];
-    const int brief = getenv("PLIM_VALGRIND") != NULL, seeds = brief ? 1 : SEEDS; /* every instruction takes long */
+    const int brief = getenv("PLIM_VALGRIND") != NULL, seeds = brief ? 1 : SEEDS; /* valgrind is slow */
     const double step = argc > 2 ? atof(argv[2]) : 0.05;
     const size_t steps = brief ? 25 : STEPS;
     FILE *file = argc > 1 ? fopen(argv[1], "w") : NULL;
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
                 by_ms[b][kind] += (within(&run, run.ms, ms_spent[b], steps) - least) / seeds;
             }
             for (size_t k = 0, last = 0; k < steps && seed == 0 && file != NULL && kind != EXACT; k++) {
-                if (k > 0 && run.draws[k] < 1.05 * run.draws[last]) continue; /* enough points for a curve */
+                if (k > 0 && run.draws[k] < 1.05 * run.draws[last]) continue; /* keep the file small */
                 fprintf(file, "%s,%zu,%.0f,%.0f,%.6e\n", kind == ADAPTIVE ? "adaptive" : "fixed", k + 1, run.size[k],
                     run.draws[k], run.f[k] - least);
                 last = k;
@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     print("draws", draws_spent, by_draws, EXACT);
     print("ms", ms_spent, by_ms, RUNS);
 
-    /* Small sizes end at a floor; the adaptive one has passed every size's by then, and falls on. */
+    /* Small sizes stop at a floor. The adaptive run is below all floors by then and continues to fall. */
     for (int i = 1; i < EXACT && !brief; i++) {
         const double *last = by_draws[BUDGETS - 1], *before = by_draws[BUDGETS - 2];
         shown = shown && (sizes[i] > 5000 || last[i] > 0.8 * before[i]);

@@ -1,8 +1,9 @@
-/* A graph that is mapped from a store and may be larger than memory: sampled gradients read only what they draw.
+/* Trains on a graph that is mapped from a store and may be larger than memory. Sampled gradients read only what they
+ * draw.
  *
  *     big_graph [STORE [EPOCHS]]
  *
- * Without a store it makes one of the Mixture graph, in the working directory, and removes nothing. */
+ * Without an argument, it writes a store of the Mixture graph to the working directory and keeps it. */
 #include <plimsoll.h>
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static const char *make_store(void) {
   static const char *const name = "mixture.store";
   plim_graph *graph = NULL;
   FILE *meta = fopen("mixture.store/meta.json", "r");
-  if (meta != NULL) { /* made by an earlier run */
+  if (meta != NULL) { /* written by an earlier run */
     fclose(meta);
     return name;
   }
@@ -30,7 +31,7 @@ static const char *make_store(void) {
   return name;
 }
 
-/* Kilobytes of this process that /proc/self/status tells under a name; -1 where there is no such file. */
+/* Returns the kilobytes that /proc/self/status lists under a name, or -1 if there is no such file. */
 static long status_kb(const char *name) {
   char line[256];
   long value = -1;
@@ -69,12 +70,12 @@ int main(int argc, char **argv) {
 
   TRY(plim_model_gcn(widths, 3, 0, &model));
   TRY(plim_estimator_consistent(sizes, 2, &estimator));
-  /* Draw among the neighbours of the batch: of all nodes of a big graph hardly any is one. */
+  /* Draw among the neighbours of the batch: uniform draws from a big graph hardly ever hit one. */
   TRY(plim_estimator_set_distribution(estimator, PLIM_DISTRIBUTION_LADIES));
   TRY(plim_optimizer_adam(0.01, &adam));
   TRY(plim_train_options_new(&options));
   TRY(plim_train_options_set_epochs(options, argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 20));
-  /* Evaluation is exact, and reads all neighbours of its split; once, at the end, will do. */
+  /* Evaluation is exact and reads all neighbours of the split, so evaluate only once, at the end. */
   TRY(plim_train_options_set_evaluate_every(options, 0));
   TRY(plim_train(model, graph, estimator, adam, options, NULL));
   printf("own memory after training: %ld kB\n", status_kb("RssAnon"));

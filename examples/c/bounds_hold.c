@@ -1,6 +1,6 @@
-/* What Theorems 2 to 7 promise of SGD with inexact gradients, beside what happens: runs whose gradients are wrong, but
-   never by more than the theorem allows, must end below its bound (plim_bound_…) and fall at least as fast as it says.
-   Prints a table per theorem and kind of error; an argument names a file for all rows, comma-separated.
+/* Compares the bounds of Theorems 2 to 7 for SGD with inexact gradients with measurements. The gradients of each run are
+   wrong, but never by more than the theorem allows, so the run must end below the bound (plim_bound_…) and fall at least
+   as fast as promised. Prints a table per theorem and kind of error. The argument names a CSV file for all rows.
 
    The problem is the one-layer GCN on the Mixture graph with a penalty:
 
@@ -11,37 +11,38 @@
    l   is λ. The cross-entropy is convex, and the penalty adds λ to every eigenvalue of the Hessian.
    L   is λ + M/2, M the largest eigenvalue of mean xxᵀ: a node's Hessian is xxᵀ ⊗ (diag(p) - ppᵀ), p its probabilities,
        and no eigenvalue of diag(p) - ppᵀ is above 1/2.
-   R   is √(2 log(3)/λ), the radius of the ball that iterates are projected to. It holds the solution w*, because
+   R   is √(2 log(3)/λ), the radius of the ball that iterates are projected to. It contains the solution w*, because
        (λ/2) ‖w*‖² <= f(w*) <= f(0) = log 3. Its diameter is D = 2R.
    G   is √2 mean ‖x‖ + λR. A node's gradient is x (p - y)ᵀ with ‖p - y‖ <= √2, and the penalty's is λw.
 
-   Theorems 6 and 7 project nothing. 7 needs no G; that of 6 is √(2L (f(w_1) - f*)), because f never rises: a step γ
-   lowers it if γ <= 2(1-δ)/(L(1+δ)²), and with this G Theorem 6 has γ = 1/((1+δ)L√T), which is that small for δ <= 1/3.
-   So the iterates stay where f <= f(w_1), and there ‖∇f‖² <= 2L (f - f*).
+   Theorems 6 and 7 do not project. Theorem 7 needs no G. Theorem 6 uses G = √(2L (f(w_1) - f*)), because f never rises:
+   a step γ lowers f if γ <= 2(1-δ)/(L(1+δ)²), and with this G Theorem 6 has γ = 1/((1+δ)L√T), which is small enough for
+   δ <= 1/3. The iterates therefore stay where f <= f(w_1), and there ‖∇f‖² <= 2L (f - f*).
 
-   All runs start at the same w_1 on the border of the ball: one half of it opposite to w*, the other along a direction
-   that the softmax does not see, the same for all classes. There only the penalty bends f, and progress is slowest. The
-   exact gradient h is computed here, in doubles. What SGD gets is g, with an error of one of three kinds, where d is
-   what the theorem allows: δ‖h‖, in Theorem 7 δ_k.
+   All runs start at the same w_1 on the border of the ball. One half of w_1 points away from w*; the other half is the
+   same for all classes, a direction that the softmax does not see. There only the penalty curves f, and progress is
+   slowest. The exact gradient h is computed here in doubles. SGD receives g, with an error of one of three kinds. Below,
+   d is the error that the theorem allows: δ‖h‖, in Theorem 7 δ_k.
 
    random       g = h + d u, u a random direction.
    adversarial  g = h + d u, u from w towards w*, so that the error of the step leads straight away from w*.
    sampled      g from a consistent estimator. Its sample doubles until ‖g - h‖ <= d, and halves once the error is below
-                d/2. If MOST_DRAWS do not suffice, the step takes h, and 1, 3, 7, … steps do before it is tried again.
+                d/2. If MOST_DRAWS do not suffice, the step uses h, and so do the next 1, 3, 7, … steps.
 
-   A sample's error falls with the square root of its size, and does not fall with h. Where d does, as in all theorems
-   but 7, sampling carries a run's first steps, and h the rest: the column "sampled" has its share. Hardest is Theorem 2
-   with δ = ρ/T and ρ < l = 0.1: from T = 16 on hardly any step can be sampled, and the slope is that of exact steps.
+   The error of a sample falls with the square root of its size, but not with h. If d falls with h, as in all theorems
+   but 7, the first steps of a run are sampled and the rest use h; the column "sampled" shows the share. Theorem 2 is the
+   hardest, with δ = ρ/T and ρ < l = 0.1: from T = 16 on hardly any step can be sampled, and the slope is that of exact
+   steps.
 
-   What falls faster than promised may: f is smooth, and errors relative to h shrink with it. The bound of Theorem 7 is
-   sharp: the adversary's errors of 1/k come within two millionths of it. */
+   A run may fall faster than promised, because f is smooth and errors relative to h shrink with h. The bound of Theorem 7
+   is sharp: the adversary's errors of 1/k come within two millionths of it. */
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -60,8 +61,8 @@ enum setting { THEOREMS_2_3, THEOREM_4, THEOREM_5, THEOREM_6, GEOMETRIC_7, HARMO
 static const double lambda = 0.1, floor_of_doubles = 1e-12;
 static const char *const kinds[KINDS] = {"random", "adversarial", "sampled"};
 
-/* A quantity with a bound and a rate. The rate is the slope of its logarithm over log T, or over T where `per_step`,
-   fitted from T = `from` on. Those of one setting stand together, and share their runs. */
+/* A quantity with a bound and a rate. The rate is the slope of its logarithm over log T, or over T if `per_step`, fitted
+   from T = `from` on. Promises of one setting are adjacent and share their runs. */
 struct promise {
     const char *theorem, *what;
     enum setting setting;
@@ -83,19 +84,19 @@ static const struct promise promises[] = {
 static struct {
     double x[TRAIN][FEATURES];
     int32_t y[TRAIN];
-    double big_l, big_g, radius, solution[DIM], least, start[DIM], gap, distance; /* the last two of the start */
+    double big_l, big_g, radius, solution[DIM], least, start[DIM], gap, distance; /* gap and distance are those of the start */
     plim_graph *graph;
     plim_model *model;
     plim_estimator *estimators[SIZES]; /* of 1, 2, 4, … draws */
 } problem;
 
-/* How a theorem has SGD run for T steps. */
+/* The settings of SGD for T steps of a theorem. */
 struct plan {
     double delta, step, radius;
     int32_t schedule;
 };
 
-/* A run, as the oracle sees it. */
+/* The state of a run. */
 struct run {
     enum setting setting;
     enum kind kind;
@@ -116,7 +117,7 @@ static double distance(const double *v, const double *w) {
     return norm(difference);
 }
 
-/* A standard normal number, by Box and Muller. */
+/* Returns a standard normal number (Box-Muller). */
 static double normal(uint64_t *state) {
     double u[2];
     for (int i = 0; i < 2; i++) {
@@ -126,7 +127,7 @@ static double normal(uint64_t *state) {
     return sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]);
 }
 
-/* f(w), and its gradient. */
+/* Computes f(w) and its gradient. */
 static double objective(const double *w, double *h) {
     double loss = 0;
     for (int i = 0; i < DIM; i++) h[i] = lambda * w[i];
@@ -211,7 +212,7 @@ static double slope_of(const struct promise *promise) {
     }
 }
 
-/* A gradient from sampled nodes whose error is at most `most`; h if there is none. */
+/* Samples a gradient with an error of at most `most`, or returns h if there is none. */
 static int32_t sample(struct run *run, const double *w, const double *h, double most, double *g) {
     float narrow[DIM];
     for (int i = 0; i < DIM; i++) narrow[i] = (float)w[i];
@@ -234,7 +235,7 @@ static int32_t sample(struct run *run, const double *w, const double *h, double 
     return 0;
 }
 
-/* Notes what is measured at w_k and answers h with an error. */
+/* Measures at w_k and returns h with an error. */
 static int32_t oracle(void *user_data, size_t k, const double *w, double *g, size_t dim) {
     struct run *run = user_data;
     double h[DIM], u[DIM], *measured = run->measured;
@@ -269,7 +270,7 @@ cleanup:
     return status;
 }
 
-/* Makes the problem and its constants, and solves it. */
+/* Builds the problem, computes its constants and solves it. */
 static plim_status set_up(void) {
     const size_t widths[] = {FEATURES, CLASSES}, square[] = {FEATURES, FEATURES};
     const float identity[] = {1, 0, 0, 1};
@@ -283,12 +284,12 @@ static plim_status set_up(void) {
     CHECK(plim_graph_copy_labels(problem.graph, labels, NODES));
     const size_t count = plim_graph_split_size(problem.graph, PLIM_SPLIT_TRAIN);
     CHECK(plim_graph_copy_split(problem.graph, PLIM_SPLIT_TRAIN, all, NODES));
-    for (size_t i = 0; i < TRAIN; i++) { /* a few of every class, to be quick */
+    for (size_t i = 0; i < TRAIN; i++) { /* a few of every class, for speed */
         train[i] = all[i * count / TRAIN];
         problem.y[i] = labels[train[i]];
     }
     CHECK(plim_graph_set_split(problem.graph, PLIM_SPLIT_TRAIN, train, TRAIN));
-    CHECK(plim_model_gcn(square, 2, 1, &plain)); /* with W the identity, what enters the softmax is ÂX */
+    CHECK(plim_model_gcn(square, 2, 1, &plain)); /* with W = I, the input of the softmax is ÂX */
     CHECK(plim_model_set_parameters(plain, identity, FEATURES * FEATURES));
     CHECK(plim_model_embed(plain, problem.graph, train, TRAIN, 0, rows, TRAIN * FEATURES));
     CHECK(plim_model_gcn(widths, 2, 1, &problem.model));
@@ -308,7 +309,7 @@ static plim_status set_up(void) {
     problem.big_l = lambda + (xx[0] + xx[2] + hypot(xx[0] - xx[2], 2 * xx[1])) / 4;
     problem.radius = sqrt(2 * log(3) / lambda);
     problem.big_g = sqrt(2) * mean + lambda * problem.radius;
-    for (int round = 0; round < 1000; round++) { /* the error shrinks by 1 - l/L a round */
+    for (int round = 0; round < 1000; round++) { /* the error shrinks by 1 - l/L per round */
         objective(problem.solution, h);
         for (int i = 0; i < DIM; i++) problem.solution[i] -= h[i] / problem.big_l;
     }
@@ -335,12 +336,12 @@ static size_t next(size_t t) {
     return t < 3 ? t + 1 : (t & (t - 1)) == 0 ? t + t / 2 : t / 3 * 4;
 }
 
-/* Runs, prints and judges one promise under one kind of error. */
+/* Runs, prints and checks one promise for one kind of error. */
 static plim_status judge(const struct promise *promise, enum kind kind, FILE *file, int *broken) {
     const double most = 1 + 1e-9; /* of the bound: that of Theorem 7 is met exactly at T = 1, give or take a rounding */
     static struct run runs[KINDS][32][SEEDS];
-    const int brief = getenv("PLIM_VALGRIND") != NULL; /* every instruction takes long: bounds only, no slopes */
-    const int seeds = kind == ADVERSARIAL ? 1 : brief ? 2 : SEEDS; /* an adversary throws no dice */
+    const int brief = getenv("PLIM_VALGRIND") != NULL; /* valgrind is slow: check bounds, not slopes */
+    const int seeds = kind == ADVERSARIAL ? 1 : brief ? 2 : SEEDS; /* the adversary is not random */
     const size_t longest = brief ? 64 : kind == SAMPLED ? LONGEST_SAMPLED : LONGEST;
     double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, worst = 0, bound, values[SEEDS];
     plim_status status = PLIM_OK;

@@ -1,10 +1,10 @@
-/* A training loop of your own: batches, gradients and updates by hand, and a stopping rule that the library does not
-   have: the end comes when the loss on the validation nodes has not fallen for five epochs. */
+/* A training loop of your own: batches, gradients and updates by hand, and a stopping rule. It stops when the loss on
+   the validation nodes has not fallen for five epochs. */
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -56,7 +56,7 @@ int main(void) {
         for (size_t from = 0; from < count; from += BATCH) {
             const size_t size = count - from < BATCH ? count - from : BATCH;
             CHECK(plim_estimator_gradient(estimator, model, graph, nodes + from, size, gradient, length, NULL));
-            /* Clip it, add it up over machines, log its norm: it is an array like any other. */
+            /* The gradient is a plain array: clip it, sum it over machines, log its norm. */
             CHECK(plim_optimizer_update(optimizer, model, gradient, length));
         }
         CHECK(plim_model_evaluate(model, graph, PLIM_SPLIT_VAL, &loss, &accuracy));

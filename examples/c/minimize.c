@@ -1,7 +1,7 @@
-/* A convex problem of your own: logistic regression with the penalty (lambda/2) |w|^2, one random example a step.
+/* SGD on a convex problem: logistic regression with the penalty (lambda/2) |w|^2, one random example per step.
 
-   f is lambda-strongly convex, so the step 1/(lambda k) fits; its first ones are long, so the iterates are kept in a
-   ball. (lambda/2) |w*|^2 <= f(w*) <= f(0) = log 2 says how large it must be. Newton's method gives the solution. */
+   f is lambda-strongly convex, so the step 1/(lambda k) fits. The first steps are long, so the iterates are kept in a
+   ball; its radius follows from (lambda/2) |w*|^2 <= f(w*) <= f(0) = log 2. Newton's method computes the solution. */
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct problem {
     uint64_t random;
 };
 
-/* A uniform number in [0, 1). */
+/* Returns a uniform number in [0, 1). */
 static double uniform(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (double)(*state >> 11) / 9007199254740992.0;
@@ -23,7 +23,7 @@ static double probability(const double *w, const double *x) {
     return 1 / (1 + exp(-(w[0] * x[0] + w[1] * x[1])));
 }
 
-/* The gradient of the penalised loss of one example: right on average. */
+/* Computes the gradient of the penalised loss of one random example. It is right on average. */
 static int32_t one_example(void *user_data, size_t step, const double *w, double *gradient, size_t dim) {
     struct problem *problem = user_data;
     const size_t i = (size_t)(EXAMPLES * uniform(&problem->random));

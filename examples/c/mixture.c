@@ -1,12 +1,12 @@
 /* Trains a two-layer GCN on the built-in Mixture graph twice: by SGD on a few sampled nodes, and by Adam on whole
-   neighbourhoods. `make demo` compiles and runs it. An argument is the number of epochs; 100 without. */
+   neighbourhoods. `make demo` compiles and runs it. The argument is the number of epochs, 100 by default. */
 #define _POSIX_C_SOURCE 200112L /* isatty */
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -24,7 +24,7 @@ struct run {
     double accuracy, seconds;
 };
 
-/* Rewrites one line on stderr; where that is not a terminal, writes the last one only. */
+/* Rewrites one line on stderr. If stderr is not a terminal, writes only the last line. */
 static int32_t show(void *user_data, const plim_progress *p) {
     struct run *run = user_data;
     const int terminal = isatty(STDERR_FILENO), last = p->epoch == p->num_epochs;
@@ -38,7 +38,7 @@ static int32_t show(void *user_data, const plim_progress *p) {
 
 int main(int argc, char **argv) {
     const size_t epochs = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
-    const double bound = epochs < 50 ? 0.5 : 0.85; /* what is plausible; a guess is right once in three */
+    const double bound = epochs < 50 ? 0.5 : 0.85; /* a plausible accuracy; guessing gives 1/3 */
     const size_t widths[] = {2, 16, 3};            /* features, hidden, classes */
     const size_t sample_sizes[] = {0, 400};        /* 400 draws among the 6,000 nodes for the hidden layer; 0: exact */
     struct run runs[2] = {{"SGD (400)", NULL, NULL, 0, 0, 0}, {"Adam, unbiased", NULL, NULL, 0, 0, 0}}, *run;

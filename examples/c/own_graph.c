@@ -1,9 +1,9 @@
-/* A graph of your own, from arrays: train, predict, save, load. */
+/* Makes a graph from arrays, then trains, predicts, saves and loads. */
 #include <plimsoll.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -15,7 +15,7 @@
 
 enum { NODES = 8, EDGES = 13, FEATURES = 3, HIDDEN = 4, CLASSES = 2 };
 
-/* Two groups of four friends, {0, 1, 2, 3} and {4, 5, 6, 7}, who know each other through 3 and 4. */
+/* Two groups of four friends, {0, 1, 2, 3} and {4, 5, 6, 7}, linked by the edge from 3 to 4. */
 static const int32_t sources[EDGES] = {0, 0, 0, 1, 1, 2, 3, 4, 4, 4, 5, 5, 6};
 static const int32_t targets[EDGES] = {1, 2, 3, 2, 3, 3, 4, 5, 6, 7, 6, 7, 7};
 static const float features[NODES * FEATURES] = {

@@ -1,20 +1,20 @@
-/* How many draws a gradient needs, measured: the Plimsoll line of a two-layer GCN on the Mixture graph, drawn at its
-   hidden layer, once uniformly and once as LADIES does.
+/* Measures how many draws a gradient needs: the Plimsoll line of a two-layer GCN on the Mixture graph, sampled at its
+   hidden layer, once uniformly and once with LADIES.
 
-   1  The tail: for a grid of sample sizes N and errors δ, the share of gradients g with |g - h| >= δ|h|, h the exact one,
-      with the 95 % limits; and the error's two parts, the bias, which averaging does not remove, and the deviation.
-   2  The fit of that share by C·exp(-τN), and what follows for T steps and a chance ε of any miss: N from δ and ε, and
-      back, ε and δ from N.
-   3  The plan: the same question put to the planner, which also asks whether sampling pays.
+   1  The tail: for a grid of sample sizes N and errors δ, the share of gradients g with |g - h| >= δ|h|, where h is the
+      exact gradient, with 95 % limits; and the two parts of the error: bias, which averaging does not remove, and
+      deviation.
+   2  The fit of that share by C·exp(-τN). For T steps and a probability ε of any miss, it gives N from δ and ε, and
+      also ε and δ from N.
+   3  The plan: the planner solves the same problem, and also measures whether sampling pays.
 
-   Last, the planner is asked about a batch of a larger and denser graph. An argument names a file for the tails,
-   comma-separated. */
+   Finally, a plan for a batch of a larger and denser graph. The argument names a CSV file for the tails. */
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -28,10 +28,10 @@ enum { SIZES = 11, DELTAS = 4, TABLE = SIZES * DELTAS, T = 50, BATCH = 512, MOST
 static const size_t sizes[SIZES] = {200, 283, 400, 566, 800, 1131, 1600, 2263, 3200, 4525, 6400};
 static const double deltas[DELTAS] = {0.1, 0.2, 0.3, 0.5}, epsilon = 0.1;
 
-/* Prints the plan in words; an empty batch means all training nodes. */
+/* Prints the plan as text. An empty batch means all training nodes. */
 static plim_status plan_for(const plim_estimator *estimator, const plim_model *model, const plim_graph *graph,
     const int32_t *batch, size_t batch_size, size_t draws) {
-    const size_t t = draws < 2000 ? 1 : T; /* few draws cannot show how rarely a gradient of many steps may miss */
+    const size_t t = draws < 2000 ? 1 : T; /* few draws cannot resolve the small probability that many steps require */
     const double delta = 0.3;
     char text[PLIM_PLAN_TEXT_SIZE];
     plim_probe_options *options = NULL;
@@ -49,7 +49,7 @@ cleanup:
     return status;
 }
 
-/* Measures, fits and prints what an estimator is worth; gives the bias at the smallest and at the largest size. */
+/* Measures, fits and prints the tail of an estimator. Returns the bias at the smallest and at the largest size. */
 static plim_status tour(const plim_estimator *estimator, const plim_model *model, const plim_graph *graph,
     const char *name, size_t draws, FILE *file, double *biases) {
     double p[TABLE], lower[TABLE], upper[TABLE], bias[SIZES], deviation[SIZES], column[SIZES], least;
@@ -101,7 +101,7 @@ cleanup:
 }
 
 int main(int argc, char **argv) {
-    const int brief = getenv("PLIM_VALGRIND") != NULL; /* every instruction takes long */
+    const int brief = getenv("PLIM_VALGRIND") != NULL; /* valgrind is slow */
     const size_t widths[] = {2, 16, 3}, hidden_only[] = {0, 400}, draws = brief ? 40 : 2000;
     static int32_t train[MOST_TRAIN];
     static const char *const names[] = {"uniform", "LADIES"};
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     if (file != NULL) fprintf(file, "draws,sample_size,delta,missed,lower,upper,bias,deviation\n");
     CHECK(plim_graph_from_mixture(brief ? 200 : 2000, 1 /* seed */, &graph));
     CHECK(plim_model_gcn(widths, 3, 1 /* seed */, &model));
-    CHECK(plim_model_set_threads(model, 2)); /* measurements share them; the numbers are the same */
+    CHECK(plim_model_set_threads(model, 2)); /* the results do not depend on it */
     CHECK(plim_estimator_consistent(hidden_only, 2, &estimator));
     for (int i = 0; i < 2; i++) {
         CHECK(plim_estimator_set_distribution(estimator, distributions[i]));

@@ -1,9 +1,9 @@
-/* Learning to rank from a file in LETOR's format: `rank [train.txt]`. Without a file it writes a small one of its own. */
+/* Learns to rank from a file in LETOR's format: `rank [train.txt]`. Without an argument it writes a small file. */
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Says what went wrong and leaves. The functions that free take NULL, so `cleanup` serves every exit. */
+/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -21,7 +21,7 @@ static double unit(void) {
     return (double)(state >> 11) / 9007199254740992.0;
 }
 
-/* Documents whose relevance, 0 to 3, depends on two features and their product, and on chance. */
+/* Writes documents whose relevance, 0 to 3, depends on two features, their product and chance. */
 static int write_sample(const char *path) {
     FILE *file = fopen(path, "w");
     int q, d, k;
@@ -57,12 +57,12 @@ int main(int argc, char **argv) {
         perror(path);
         return 1;
     }
-    CHECK(plim_rank_data_load(path, 0 /* as many features as the file names */, &data));
+    CHECK(plim_rank_data_load(path, 0 /* the number of features in the file */, &data));
     num_queries = plim_rank_data_num_queries(data);
     printf("%zu queries, %zu documents, %zu features\n", num_queries, plim_rank_data_num_documents(data),
         plim_rank_data_num_features(data));
 
-    /* Every fifth query chooses the best epoch; the others train. */
+    /* Every fifth query is for validation; the others are for training. */
     train = malloc(num_queries * sizeof *train);
     val = malloc(num_queries * sizeof *val);
     if (train == NULL || val == NULL) {
@@ -77,12 +77,12 @@ int main(int argc, char **argv) {
     CHECK(plim_rank_data_set_split(data, PLIM_SPLIT_VAL, val, num_val));
     CHECK(plim_rank_data_standardize(data, NULL /* by its own training documents */));
 
-    /* One output: a score. {features, 1} would be a linear scorer. */
+    /* One output, the score. {features, 1} would be a linear scorer. */
     widths[0] = plim_rank_data_num_features(data);
     CHECK(plim_model_gcn(widths, 3, 1 /* seed */, &model));
     CHECK(plim_rank_evaluate(model, data, PLIM_SPLIT_VAL, NULL, NULL, &before));
 
-    /* Of each query 4 documents drawn to be above, 4 to be below, and all ranked pairs between them. */
+    /* Draws 4 documents that rank above and 4 that rank below another one, per query, and uses all ranked pairs. */
     CHECK(plim_estimator_separate(4, 0 /* fixed weights: unbiased */, &estimator));
     CHECK(plim_optimizer_adam(0.01, &optimizer));
     CHECK(plim_train_options_new(&options));

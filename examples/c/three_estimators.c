@@ -1,18 +1,19 @@
-/* Unbiased and consistent are two things. An estimate g of a number h from N samples is unbiased if its mean is h, and
-   consistent if P(|g - h| >= δ) goes to 0 as N grows, for every δ > 0. Three estimators have one without the other:
+/* The difference between unbiased and consistent. An estimate g of a number h from N samples is unbiased if its mean is
+   h, and consistent if P(|g - h| >= δ) tends to 0 as N grows, for every δ > 0. Each of these three estimators has one
+   property without the other:
 
-   first     h is the mean of a normal distribution, g the first of N draws from it. Unbiased, but not consistent: the
-             other draws go unused.
-   variance  h is the variance, g = Σ (X_i - X̄)²/N. Consistent, but its mean is short by h/N.
-   spike     h is 0, g is N with probability 1/N and otherwise 0. Consistent, but its mean is 1, however large N is.
+   first     h is the mean of a normal distribution, g the first of N draws from it. Unbiased, but not consistent,
+             because it ignores the other draws.
+   variance  h is the variance, g = Σ (X_i - X̄)²/N. Consistent, but its mean is too small by h/N.
+   spike     h is 0, g is N with probability 1/N and otherwise 0. Consistent, but its mean is 1 for every N.
 
-   The first table has the estimators themselves. In the second, SGD minimises f(w) = w²/2 with gradients w + (g - h)
-   and steps 1/k: after T steps it is at minus the mean of the T errors. More steps then heal what is unbiased, and more
-   samples what is consistent. The spike's runs are wrong on average whatever N is, yet nearly all are right once N is
-   well above T. So a bound for consistent gradients says "with probability 1 - ε", one for unbiased gradients "on
-   average", and the sample must grow with the number of steps.
+   The first table shows the estimators themselves. In the second, SGD minimises f(w) = w²/2 with gradients w + (g - h)
+   and steps 1/k: after T steps, w is minus the mean of the T errors. More steps heal the unbiased estimator, and more
+   samples the consistent ones. The runs with the spike are wrong on average for every N, yet nearly all of them are
+   right once N is well above T. A bound for consistent gradients therefore holds "with probability 1 - ε", a bound for
+   unbiased gradients "on average", and the sample must grow with the number of steps.
 
-   An argument names a file for both tables, comma-separated; steps = 0 stands for the estimate itself. */
+   The argument names a CSV file for both tables; steps = 0 stands for the estimate itself. */
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
@@ -24,19 +25,19 @@ static const double delta = 0.2;
 
 static uint64_t state = 1;
 
-/* A uniform number in (0, 1). */
+/* Returns a uniform number in (0, 1). */
 static double uniform(void) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return ((double)(state >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* A standard normal number, by Box and Muller. */
+/* Returns a standard normal number (Box-Muller). */
 static double normal(void) {
     const double radius = sqrt(-2 * log(uniform()));
     return radius * cos(6.283185307179586 * uniform());
 }
 
-/* g - h for N samples: one draw of the estimator's error. Mean 0 and variance 1 serve as the normal distribution. */
+/* Draws the estimator's error g - h for N samples. The normal distribution has mean 0 and variance 1. */
 static double error_of(int estimator, size_t n) {
     double sum = 0, squares = 0;
     if (estimator == FIRST) return normal();
@@ -49,7 +50,7 @@ static double error_of(int estimator, size_t n) {
     return squares / (double)n - pow(sum / (double)n, 2) - 1;
 }
 
-/* What theory says of the error: its mean, its standard deviation, and P(|mean of T errors| >= δ), or NAN. */
+/* The theoretical mean and standard deviation of the error, and P(|mean of T errors| >= δ), or NAN. */
 static double bias_of(int estimator, double n) {
     return estimator == FIRST ? 0 : estimator == VARIANCE ? -1 / n : 1;
 }
@@ -68,7 +69,7 @@ struct task {
     size_t n;
 };
 
-/* The gradient of w²/2, with the estimator's error. */
+/* Computes the gradient of w²/2 plus the estimator's error. */
 static int32_t oracle(void *user_data, size_t step, const double *w, double *gradient, size_t dim) {
     const struct task *task = user_data;
     (void)step;
@@ -77,8 +78,8 @@ static int32_t oracle(void *user_data, size_t step, const double *w, double *gra
     return 0; /* anything else cancels */
 }
 
-/* Draws `count` errors, of the estimator or, with steps, of where SGD ends (the sign turned: the mean of the gradients'
-   errors). Prints a row and gives the share of misses. */
+/* Draws `count` errors of the estimator or, if steps > 0, of the point where SGD ends (with the sign changed, which is
+   the mean of the gradients' errors). Prints a row and returns the share of misses. */
 static plim_status measure(struct task task, size_t steps, int count, FILE *file, double *missed, int *wrong) {
     const double n = (double)task.n, t = steps > 0 ? (double)steps : 1;
     const double bias = bias_of(task.estimator, n), sure = spread_of(task.estimator, n) / sqrt(t * count);
@@ -104,7 +105,7 @@ static plim_status measure(struct task task, size_t steps, int count, FILE *file
     printf("  %8.4f  %8.4f  %8.4f  %8.4f", mean, bias, spread, *missed);
     if (file != NULL)
         fprintf(file, "%s,%zu,%zu,%.6f,%.6f,%.6f\n", names[task.estimator], task.n, steps, mean, spread, *missed);
-    /* Five standard errors, and for a share one miss more, are far outside of chance. */
+    /* Five standard errors, and one more miss for a share, are far beyond chance. */
     const int bad = fabs(mean - bias) > 5 * sure + 1e-12 ||
                     fabs(*missed - miss) > 5 * sqrt(miss * (1 - miss) / count) + 1.0 / count; /* never for NAN */
     printf("%s\n", bad ? "  NOT AS THEORY HAS IT" : "");

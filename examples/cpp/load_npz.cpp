@@ -1,8 +1,10 @@
-// The paper's Table 1 on a data-set file: SGD on a few sampled nodes, SGD and Adam on exact batches, 1 and 2 layers.
+// Reproduces the paper's Table 1 for a data-set file: SGD on a few sampled nodes, SGD and Adam on exact batches, for 1
+// and 2 layers.
 //
 //     load_npz [file.npz] [--epochs 100] [--seeds 1] [--step 1e3,1e2] [--adam-step 0.1] [--raw | --normalize]
 //
-// --step is c of the step c/√k, for 1 layer and for 2. Without a file, three epochs on the built-in Mixture graph.
+// --step sets c of the step c/√k, for 1 layer and for 2. Without a file, it runs three epochs on the built-in Mixture
+// graph.
 #include <plimsoll.hpp>
 
 #include <algorithm>
@@ -48,8 +50,8 @@ static bool parse(int argc, char **argv, Settings &s) {
   return true;
 }
 
-// The paper's choices: a few dense features (Mixture) stay raw and take small steps; the rows of bags of words (Cora,
-// Pubmed) are scaled to sum 1 and take large ones.
+// The paper's choices: a few dense features (Mixture) stay as they are, with small steps; bags of words (Cora, Pubmed)
+// are scaled to row sum 1, with large steps.
 static void choose(const Graph &graph, Settings &s) {
   const bool words = graph.num_features() >= 100, large = graph.num_nodes() >= 10000;
   const auto or_else = [](double given, double choice) { return given > 0 ? given : choice; };
@@ -63,7 +65,7 @@ static void choose(const Graph &graph, Settings &s) {
 // Trains once per seed and prints a row of the table.
 static void run(const Graph &graph, const Settings &s, std::size_t layers, const Algorithm &algorithm) {
   std::vector<std::size_t> widths{graph.num_features(), graph.num_classes()}, sizes{algorithm.sample_size};
-  if (layers == 2) { // the hidden layer is sampled; the aggregated features below it are exact, and computed once
+  if (layers == 2) { // the hidden layer is sampled; the aggregated features below it are exact and computed once
     widths.insert(widths.begin() + 1, 16);
     sizes.insert(sizes.begin(), 0);
   }

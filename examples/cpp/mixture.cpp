@@ -1,7 +1,7 @@
-// The paper's Mixture graph and a 2-layer network, trained in two ways: SGD whose gradients come from 400 sampled nodes
-// per batch (consistent), and Adam on exact batch gradients (unbiased).
+// Trains a 2-layer network on the paper's Mixture graph in two ways: SGD with gradients from 400 sampled nodes per
+// batch (consistent), and Adam with exact batch gradients (unbiased).
 //
-//     mixture [epochs]        50 unless told
+//     mixture [epochs]        50 by default
 #include <plimsoll.hpp>
 
 #include <cstdio>
@@ -18,7 +18,7 @@ struct Row {
   double loss, accuracy, milliseconds;
 };
 
-// Trains a new network and measures it on the test nodes; training ends with the parameters of the best epoch.
+// Trains a new network and evaluates its best epoch on the test nodes.
 static Row run(const std::string &name, const Graph &graph, Estimator estimator, Optimizer optimizer,
                std::size_t epochs) {
   Model model = Model::gcn({graph.num_features(), 16, graph.num_classes()}, 0);

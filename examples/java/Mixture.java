@@ -11,7 +11,7 @@ import java.util.function.Predicate;
  *
  * <pre>java Mixture [epochs] [accuracy]</pre>
  *
- * Training stops early once the accuracy on the validation nodes reaches the one given. docs/java.md explains it all.
+ * Training stops early when the validation accuracy reaches the given one. docs/java.md explains the program.
  */
 public final class Mixture {
     public static void main(String[] args) throws IOException {
@@ -38,7 +38,7 @@ public final class Mixture {
                 return stop; // true cancels
             };
             try (History history = train(model, graph, estimator, optimizer, options, show)) {
-                say("best epoch: %d", C.plim_history_best_epoch(history)); // whose parameters the model now has
+                say("best epoch: %d", C.plim_history_best_epoch(history)); // the model has its parameters now
             } catch (PlimsollException error) {
                 if (error.status != PLIM_ERROR_CANCELLED) throw error;
                 say("%s", error.getMessage()); // the model has the parameters of the last step
@@ -61,7 +61,7 @@ public final class Mixture {
         return new Model(out -> C.plim_model_gcn(widths, 3, 1 /* seed */, out));
     }
 
-    /** The share of the test nodes that the model is right about. */
+    /** Returns the accuracy on the test nodes. */
     static double testAccuracy(Model model, Graph graph) {
         double[] accuracy = new double[1];
         check(C.plim_model_evaluate(model, graph, PLIM_SPLIT_TEST, null, accuracy));

@@ -1,4 +1,4 @@
-// Trains on a thread of its own, while the event loop of this one goes on. Ctrl-C ends the training, or the time does.
+// Trains in a worker while the event loop of the main thread continues. Ctrl-C or the time limit stops the training.
 //
 //     node background.js [seconds]
 import { once } from 'node:events';
@@ -22,14 +22,14 @@ async function main(seconds) {
     const options = handles.make('train_options', (out) => c.plim_train_options_new(out));
     check(c.plim_train_options_set_epochs(options, 1_000_000));
 
-    // A handle is a number that is good on every thread.
+    // A handle is a number that is valid on every thread.
     const worker = new Worker(new URL(import.meta.url), {
       workerData: { model, graph, estimator, optimizer, options, stop },
     });
     let epoch = 0;
     worker.on('message', (message) => (epoch = message));
     const ticker = setInterval(() => console.log(`epoch ${epoch}; the event loop goes on`), 500);
-    await once(worker, 'exit').finally(() => clearInterval(ticker)); // an error of the worker's is thrown here
+    await once(worker, 'exit').finally(() => clearInterval(ticker)); // throws the worker's error here
 
     const accuracy = [NaN];
     check(c.plim_model_evaluate(model, graph, PLIM_SPLIT_TEST, null, accuracy));

@@ -2,7 +2,7 @@
 //
 //     node mixture.js [epochs] [accuracy]
 //
-// Training stops early once the accuracy on the validation nodes reaches the one given. docs/node.md explains it all.
+// Training stops early when the validation accuracy reaches the given one. docs/node.md explains the program.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { c, check, Handles, PLIM_ERROR_CANCELLED, PLIM_SPLIT_TEST, PlimsollError
 const epochs = Number(process.argv[2] ?? 50);
 const enough = Number(process.argv[3] ?? Infinity);
 
-/** The share of the test nodes that the model is right about. */
+/** Returns the accuracy on the test nodes. */
 function testAccuracy(model, graph) {
   const accuracy = [NaN];
   check(c.plim_model_evaluate(model, graph, PLIM_SPLIT_TEST, null, accuracy));
@@ -45,7 +45,7 @@ try {
   };
   try {
     const history = train(handles, model, graph, estimator, optimizer, options, show);
-    console.log(`best epoch: ${c.plim_history_best_epoch(history)}`); // whose parameters the model now has
+    console.log(`best epoch: ${c.plim_history_best_epoch(history)}`); // the model has its parameters now
   } catch (error) {
     if (error.status !== PLIM_ERROR_CANCELLED) throw error;
     console.log(error.message); // the model has the parameters of the last step

@@ -1,5 +1,5 @@
-// libplimsoll through koffi: the functions that the examples call, errors as exceptions, owners of handles, a callback.
-// Copy this file into a program of your own, and add to it what you need from plimsoll.h.
+// Calls libplimsoll through koffi: the functions that the examples use, exceptions for errors, owners for handles, a
+// callback. Copy this file into your program and add the functions of plimsoll.h that you need.
 import koffi from 'koffi';
 
 const installed = process.platform === 'darwin' ? 'libplimsoll.0.dylib' : 'libplimsoll.so.0';
@@ -8,7 +8,7 @@ const library = koffi.load(process.env.PLIMSOLL_LIB || installed);
 export const PLIM_SPLIT_TEST = 2;
 export const PLIM_ERROR_CANCELLED = 10;
 
-// Handles are opaque. koffi shows one as a BigInt: a number to hand back to C, and no address of anything.
+// Handles are opaque. koffi represents one as a BigInt, which is a number for C and not an address.
 const nouns = ['graph', 'model', 'estimator', 'optimizer', 'train_options', 'history'];
 nouns.forEach((noun) => koffi.opaque(`plim_${noun}`));
 koffi.alias('plim_status', 'int32_t');
@@ -26,7 +26,7 @@ const Progress = koffi.struct('plim_progress', {
 });
 koffi.proto('int32_t plim_progress_fn(void *user_data, const plim_progress *progress)');
 
-// As in plimsoll.h, but with _Out_ where C writes, and with a * behind the type of a callback.
+// As in plimsoll.h, but with _Out_ where C writes, and with a * after the type of a callback.
 const declarations = `
   const char *plim_version(void);
   const char *plim_last_error(void);
@@ -65,13 +65,13 @@ const declarations = `
   void plim_history_free(plim_history *history);
 `;
 
-/** C's functions, by their names. */
+/** The C functions by name. */
 export const c = {};
 for (const [declaration, name] of declarations.matchAll(/[^;]*?(plim_\w+)\([^;]*/g)) {
   c[name] = library.func(declaration);
 }
 
-/** What a call of C's that failed becomes: `message` says why, and `status` is its PLIM_ERROR_ number. */
+/** A failed C call. `message` gives the reason, and `status` is the PLIM_ERROR_ number. */
 export class PlimsollError extends Error {
   name = 'PlimsollError';
 
@@ -81,20 +81,20 @@ export class PlimsollError extends Error {
   }
 }
 
-/** Throws if a call answered anything but PLIM_OK. */
+/** Throws if a call returned anything but PLIM_OK. */
 export function check(status) {
   if (status !== 0) throw new PlimsollError(status);
 }
 
-/** Owns handles and frees them together, the last one first. */
+/** Owns handles and frees them together, in reverse order. */
 export class Handles {
   #frees = [];
 
-  /** Makes a handle of a noun, 'graph' say, by a call that writes it to `out`, and owns it. */
+  /** Makes a handle of a noun, such as 'graph', with a call that writes it to `out`, and owns it. */
   make(noun, call) {
     const out = [null];
     const status = call(out);
-    // Not only on success: training that was cancelled gives a history too.
+    // Not only on success: cancelled training also returns a history.
     if (out[0] !== null) this.#frees.push(() => c[`plim_${noun}_free`](out[0]));
     check(status);
     return out[0];
@@ -106,12 +106,12 @@ export class Handles {
 }
 
 /**
- * Trains, and gives the history, which `handles` owns. `tell` is told how far training is; it cancels by answering
- * something true, or by throwing, and what it threw is thrown here.
+ * Trains and returns the history, which `handles` owns. `tell` receives the progress. It cancels by returning something
+ * true or by throwing; train() throws its exception again.
  */
 export function train(handles, model, graph, estimator, optimizer, options, tell) {
   let thrown = null;
-  // An exception must not cross C: it waits here until C is done.
+  // An exception must not cross C: it is stored here until C returns.
   const guarded = (_, progress) => {
     try {
       return tell(koffi.decode(progress, Progress)) ? 1 : 0;
@@ -120,7 +120,7 @@ export function train(handles, model, graph, estimator, optimizer, options, tell
       return 1;
     }
   };
-  // Registered, because C keeps the function beyond the call that it is passed to.
+  // Registered, because C keeps the function after the call that it is passed to.
   const callback = koffi.register(guarded, 'plim_progress_fn *');
   try {
     check(c.plim_train_options_set_progress(options, callback, null));

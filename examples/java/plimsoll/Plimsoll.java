@@ -12,14 +12,14 @@ import java.util.function.Consumer;
 import java.util.function.Predicate;
 
 /**
- * libplimsoll through JNA: the functions that Mixture calls, errors as exceptions, owners of handles, a callback. Copy
- * this file into a program of your own, and add to it what you need from plimsoll.h.
+ * Calls libplimsoll through JNA: the functions that Mixture uses, exceptions for errors, owners for handles, a
+ * callback. Copy this file into your program and add the functions of plimsoll.h that you need.
  */
 public final class Plimsoll {
     public static final int PLIM_SPLIT_TEST = 2;
     public static final int PLIM_ERROR_CANCELLED = 10;
 
-    /** C's functions: size_t and uint64_t are long, plim_status is int, an array is an array, a text is utf8(). */
+    /** The C functions: size_t and uint64_t are long, plim_status is int, arrays are arrays, utf8() makes strings. */
     public interface Functions extends Library {
         String plim_version();
         String plim_last_error();
@@ -57,16 +57,16 @@ public final class Plimsoll {
         void plim_history_free(Handle history);
     }
 
-    /** The library that PLIMSOLL_LIB names, else the installed one. Its texts are UTF-8. */
+    /** The library that PLIMSOLL_LIB names, or else the installed one. Its strings are UTF-8. */
     public static final Functions C = Native.load(System.getenv().getOrDefault("PLIMSOLL_LIB", "plimsoll"),
         Functions.class, Map.of(Library.OPTION_STRING_ENCODING, "UTF-8"));
 
-    /** A text as C takes it. A String argument would be encoded as the machine's locale has it. */
+    /** Returns a string for C. JNA would encode a String argument in the machine's locale. */
     public static byte[] utf8(String text) {
         return Native.toByteArray(text, "UTF-8");
     }
 
-    /** How far training is. NaN: not evaluated. */
+    /** The progress of training. NaN means not evaluated. */
     @Structure.FieldOrder({"struct_size", "epoch", "num_epochs", "step", "num_steps", "train_loss", "val_loss",
         "val_accuracy", "seconds", "val_ndcg"})
     public static final class Progress extends Structure {
@@ -79,12 +79,12 @@ public final class Plimsoll {
         }
     }
 
-    /** Takes a Pointer: were it a Progress, JNA would write it back to C, whose struct is const. */
+    /** Takes a Pointer, because JNA would write a Progress back to C, where the struct is const. */
     public interface ProgressFn extends Callback {
         int invoke(Pointer user_data, Pointer progress);
     }
 
-    /** What a call of C's that failed becomes: the message says why, and the status is its PLIM_ERROR_ number. */
+    /** A failed C call. The message gives the reason, and status is the PLIM_ERROR_ number. */
     public static final class PlimsollException extends RuntimeException {
         private static final long serialVersionUID = 1;
         public final int status;
@@ -95,17 +95,17 @@ public final class Plimsoll {
         }
     }
 
-    /** Throws if a call answered anything but PLIM_OK. */
+    /** Throws if a call returned anything but PLIM_OK. */
     public static void check(int status) {
         if (status != 0) throw new PlimsollException(status);
     }
 
-    /** A call that writes a new handle to {@code out} and answers a status. */
+    /** A call that writes a new handle to {@code out} and returns a status. */
     public interface Maker {
         int call(PointerByReference out);
     }
 
-    /** Owns a handle: a number to hand back to C, and no address of anything. close() frees it. */
+    /** Owns a handle, which is a number for C and not an address. close() frees it. */
     public abstract static class Handle extends Pointer implements AutoCloseable {
         private final Consumer<Handle> free;
 
@@ -117,7 +117,7 @@ public final class Plimsoll {
             peer = Pointer.nativeValue(out.getValue());
             if (status != 0) {
                 PlimsollException failed = new PlimsollException(status);
-                close(); // training that was cancelled gives a history too
+                close(); // cancelled training also returns a history
                 throw failed;
             }
         }
@@ -148,13 +148,13 @@ public final class Plimsoll {
     }
 
     /**
-     * Trains, and gives the history. {@code tell} is told how far training is; it cancels by answering true, or by
-     * throwing, and what it threw is thrown here.
+     * Trains and returns the history. {@code tell} receives the progress. It cancels by returning true or by throwing;
+     * train() throws its exception again.
      */
     public static History train(Model model, Graph graph, Estimator estimator, Optimizer optimizer,
             TrainOptions options, Predicate<Progress> tell) {
         Throwable[] thrown = {null};
-        // An exception must not cross C: it waits here until C is done.
+        // An exception must not cross C: it is stored here until C returns.
         ProgressFn callback = (userData, progress) -> {
             try {
                 return tell.test(new Progress(progress)) ? 1 : 0;
@@ -172,7 +172,7 @@ public final class Plimsoll {
             throw failed;
         } finally {
             C.plim_train_options_set_progress(options, null, null);
-            Reference.reachabilityFence(callback); // JNA alone would let it be collected while C still has it
+            Reference.reachabilityFence(callback); // JNA alone would not keep it from the collector
         }
     }
 
