@@ -1,4 +1,4 @@
-//! What the theorems promise, and the sample sizes that go with it.
+//! The bounds of the theorems, and sample sizes.
 
 use super::guard::guard;
 use super::ptr;

@@ -33,7 +33,7 @@ pub const PLIM_PROPERTY_CONSISTENT: u32 = 2;
 /// The estimate is the gradient over all training nodes or queries.
 pub const PLIM_PROPERTY_EXACT: u32 = 4;
 
-/// What the getters tell of a estimator.
+/// What the getters of an estimator return.
 #[derive(Clone, Copy, Default)]
 pub struct EstimatorFacts {
     property: u32,
@@ -321,10 +321,11 @@ pub unsafe extern "C" fn plim_estimator_gradient(
     guard(|| unsafe { gradient_on((estimator, model), ("graph", graph), batch, gradient, loss) })
 }
 
-/// Estimates on a problem behind a handle, which is named in complaints.
+/// Estimates a gradient on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
-/// `batch` must be readable for so many ids, `gradient` and `loss` NULL or valid for so many writes, and for one.
+/// `batch` must be readable for `batch_size` ids. `gradient` must be NULL or valid for `capacity` writes, `loss` NULL or
+/// valid for one.
 pub(super) unsafe fn gradient_on<C: Opaque<Object: Problem>>(
     (estimator, model): (*mut plim_estimator, *const plim_model),
     (name, problem): (&str, *const C),

@@ -36,7 +36,7 @@ pub const PLIM_NORMALIZATION_NONE: i32 = 2;
 /// @param user_data  the pointer that was passed with the arrays.
 pub type plim_release_fn = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-/// What the getters tell of a graph.
+/// What the getters of a graph return.
 #[derive(Clone, Copy, Default)]
 pub struct GraphFacts {
     num_nodes: usize,
@@ -65,12 +65,12 @@ impl Opaque for plim_graph {
     type Object = Graph;
 }
 
-/// Entries of an `indptr` for `rows` rows, or why there cannot be that many.
+/// Number of entries of an `indptr` for `rows` rows, or an error if there are too many.
 fn indptr_len(rows: usize) -> Result<usize> {
     rows.checked_add(1).ok_or_else(|| Error::InvalidArgument(format!("num_nodes = {rows} is too large")))
 }
 
-/// Entries of dense features, or why there cannot be that many.
+/// Number of values of dense features, or an error if there are too many.
 fn features_len(graph: &Graph, num_features: usize) -> Result<usize> {
     let count = graph.num_nodes().checked_mul(num_features);
     count.ok_or_else(|| Error::InvalidArgument(format!("num_features = {num_features} is too large")))

@@ -1,4 +1,4 @@
-//! Telling a caller what long work does.
+//! Log callbacks.
 
 use crate::log::Level;
 use std::ffi::{c_char, c_void};
@@ -27,7 +27,7 @@ pub const PLIM_LOG_DEBUG: i32 = 3;
 ///                   only.
 pub type plim_log_fn = Option<unsafe extern "C" fn(user_data: *mut c_void, level: i32, message: *const c_char)>;
 
-/// A function that takes messages up to a level, and what it wants handed back.
+/// A caller's function, its user data, and the last level that it receives.
 #[derive(Clone, Copy)]
 pub struct Logger {
     level: Level,
@@ -41,20 +41,20 @@ unsafe impl Send for Logger {}
 unsafe impl Sync for Logger {}
 
 impl Logger {
-    /// Nobody to tell.
+    /// No log.
     pub const NONE: Self = Logger { level: Level::Error, function: None, user_data: std::ptr::null_mut() };
 
-    /// A caller's function and its data.
+    /// A log with the caller's function and its user data.
     pub fn new(level: Level, function: plim_log_fn, user_data: *mut c_void) -> Self {
         Logger { level, function, user_data }
     }
 
-    /// Whether messages of this level have somebody to tell.
+    /// Whether messages of this level are sent.
     pub fn wants(&self, level: Level) -> bool {
         self.function.is_some() && level <= self.level
     }
 
-    /// Tells. What would end the line or the text, as a file's name may, becomes a space.
+    /// Sends a message. Control characters, for example in a file name, become spaces.
     pub fn write(self, level: Level, message: &str) {
         if let Some(function) = self.function {
             let line = message.bytes().map(|byte| if byte < b' ' { b' ' } else { byte });

@@ -15,7 +15,7 @@ pub struct plim_model {
     _opaque: [u8; 0],
 }
 
-/// What the getters tell of a model.
+/// What the getters of a model return.
 #[derive(Clone, Copy, Default)]
 pub struct ModelFacts {
     num_layers: usize,
@@ -35,7 +35,7 @@ impl Opaque for plim_model {
     type Object = Model;
 }
 
-/// Elements of a result with a row for each of `nodes` rows, or why there cannot be that many.
+/// Number of elements of a result, or an error if there are too many.
 fn elements(rows: usize, columns: usize) -> Result<usize> {
     rows.checked_mul(columns).ok_or_else(|| Error::InvalidArgument(format!("num_nodes = {rows} is too large")))
 }
@@ -441,7 +441,7 @@ pub unsafe extern "C" fn plim_confusion_macro_f1(
         let out = unsafe { ptr::out("out", out) }?;
         let bad = || Error::InvalidArgument(format!("num_classes = {num_classes} is outside [1, 2^31)"));
         let count = num_classes.checked_mul(num_classes).filter(|&count| count > 0 && num_classes < 1 << 31);
-        // SAFETY: the caller promises so many readable counts.
+        // SAFETY: the caller promises `num_classes × num_classes` readable counts.
         let confusion = unsafe { ptr::slice("confusion", confusion, count.ok_or_else(bad)?) }?;
         out.set(macro_f1(confusion, num_classes)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! How few draws suffice, and whether they pay.
+//! The planner: how many draws suffice, and whether they pay.
 
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
@@ -44,7 +44,7 @@ pub const PLIM_PLAN_R_SQUARED: i32 = 9;
 /// Number of bytes that hold every text of plim_plan_describe().
 pub const PLIM_PLAN_TEXT_SIZE: usize = 512;
 
-/// What the getters tell of a plan.
+/// What the getters of a plan return.
 #[derive(Clone, Copy, Default)]
 pub struct PlanFacts {
     pays: bool,
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn plim_plan_new(
     guard(|| unsafe { plan_on((estimator, model), ("graph", graph), goal, options, out) })
 }
 
-/// Plans on a problem behind a handle, which is named in complaints.
+/// Plans on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
 /// `out` must be NULL or valid for one write.

@@ -1,4 +1,4 @@
-//! Telling a caller how far long work is.
+//! Progress callbacks.
 
 use crate::optim::Interrupt;
 use std::ffi::c_void;
@@ -48,7 +48,7 @@ pub struct plim_progress {
 /// @param progress   the progress.
 pub type plim_progress_fn = Option<unsafe extern "C" fn(user_data: *mut c_void, progress: *const plim_progress) -> i32>;
 
-/// A function to tell, and what it wants handed back.
+/// A caller's function and its user data.
 #[derive(Clone, Copy)]
 pub struct Callback {
     function: plim_progress_fn,
@@ -61,20 +61,20 @@ unsafe impl Send for Callback {}
 unsafe impl Sync for Callback {}
 
 impl Callback {
-    /// Nobody to tell.
+    /// No callback.
     pub const NONE: Self = Callback { function: None, user_data: std::ptr::null_mut() };
 
-    /// A caller's function and its data.
+    /// A callback with the caller's function and its user data.
     pub fn new(function: plim_progress_fn, user_data: *mut c_void) -> Self {
         Callback { function, user_data }
     }
 
-    /// Whether there is nobody to tell.
+    /// Whether there is no callback.
     pub fn is_none(&self) -> bool {
         self.function.is_none()
     }
 
-    /// Tells.
+    /// Calls the function, if there is one.
     pub fn call(self, progress: &plim_progress) -> Result<(), Interrupt> {
         // SAFETY: a function of the caller's with this signature, given its own data and a live struct.
         match self.function.map_or(0, |function| unsafe { function(self.user_data, progress) }) {

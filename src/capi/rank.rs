@@ -39,7 +39,7 @@ pub const PLIM_RANK_MEASURE_ACCURACY: i32 = 1;
 /// NDCG of a query, as plim_rank_data_set_ndcg() defines it; 0 if no document is relevant.
 pub const PLIM_RANK_MEASURE_NDCG: i32 = 2;
 
-/// What the getters tell of rank data.
+/// What the getters of ranking data return.
 #[derive(Clone, Copy, Default)]
 pub struct RankDataFacts {
     num_queries: usize,

@@ -1,11 +1,11 @@
-//! The C library's allocator: the system's, and a reserve for the small allocations that Rust cannot do without.
+//! The allocator of the C library: the system's, and a reserve for the small allocations that Rust cannot do without.
 //!
-//! A `String` that gets no memory ends the process, and a message about missing memory is a `String`. So a small block
-//! that the system refuses comes from a reserve in the library's own zeroed data, which costs no memory until it is used.
-//! [`crate::memory`] sees to it that a call which needed the reserve ends soon. Large blocks are refused as ever, and those
-//! who ask for them can be refused.
+//! A `String` that gets no memory aborts the process, and the message about missing memory is a `String`. If the system
+//! refuses a small block, it therefore comes from a reserve in the library's zeroed data, which takes no memory until it is
+//! used. [`crate::memory`] makes a call that needed the reserve end soon. Large blocks are refused as usual; the code that
+//! requests them handles that.
 //!
-//! Only where this crate is built as a C library, with the feature `capi`: a Rust program chooses its own allocator.
+//! Only used if this crate is built as a C library, with the feature `capi`: a Rust program chooses its own allocator.
 
 use crate::memory;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const CHUNK: usize = 64;
 const CHUNKS: usize = 1 << 14;
 
-/// Blocks, in chunks; a bit tells whether a chunk is used.
+/// Memory in chunks, and whether each chunk is used.
 #[repr(align(64))]
 struct Reserve {
     memory: UnsafeCell<[[u8; CHUNK]; CHUNKS]>,
@@ -23,7 +23,7 @@ struct Reserve {
     locked: AtomicBool,
 }
 
-// SAFETY: `used` is only reached under the lock, and a chunk of `memory` only by whoever was given it.
+// SAFETY: `used` is only accessed under the lock, and a chunk of `memory` only by its owner.
 unsafe impl Sync for Reserve {}
 
 static RESERVE: Reserve = Reserve::new();
@@ -37,7 +37,7 @@ impl Reserve {
         }
     }
 
-    /// Runs `work` on the marks of the chunks, alone.
+    /// Runs `work` on `used` under the lock.
     fn locked<R>(&self, work: impl FnOnce(&mut [bool; CHUNKS]) -> R) -> R {
         while self.locked.swap(true, Ordering::Acquire) {
             std::hint::spin_loop();
@@ -48,7 +48,7 @@ impl Reserve {
         result
     }
 
-    /// A block, or NULL if there is no room for it.
+    /// Returns a block, or NULL if there is no room for it.
     fn take(&self, layout: Layout) -> *mut u8 {
         if layout.align() > CHUNK || layout.size() > CHUNK * CHUNKS {
             return std::ptr::null_mut();
@@ -84,12 +84,12 @@ impl Reserve {
     }
 }
 
-/// The system's memory, then the reserve.
+/// Allocates from the system, then from the reserve.
 struct Reserved;
 
 #[cold]
 fn from_reserve(layout: Layout) -> *mut u8 {
-    // A block that is a large part of the reserve is one that somebody can do without.
+    // Code that requests a block of this size can handle a refusal.
     if layout.size() > CHUNK * CHUNKS / 2 {
         return std::ptr::null_mut();
     }
@@ -101,7 +101,7 @@ fn from_reserve(layout: Layout) -> *mut u8 {
 #[global_allocator]
 static ALLOCATOR: Reserved = Reserved;
 
-// SAFETY: a block is the system's or the reserve's, and goes back to where it came from, which its address tells.
+// SAFETY: a block is the system's or the reserve's, and is returned to the one it came from, as its address shows.
 unsafe impl GlobalAlloc for Reserved {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are those of `System`.
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_reserve_gives_takes_back_and_ends() {
-        // As the real one, in the zeroed data: on its way into a box it would pass over the stack, which may be too small.
+        // In zeroed data like the real one. A box would be initialised on the stack, which may be too small.
         static OTHER: Reserve = Reserve::new();
         let reserve = &OTHER;
         let layout = |size| Layout::from_size_align(size, 16).unwrap();

@@ -1,4 +1,4 @@
-//! Status numbers, the text of the last error, version and instruction set.
+//! Status numbers, the message of the last error, version and instruction set.
 
 use super::guard::text;
 use crate::error::Error;
@@ -88,15 +88,15 @@ fn name(status: plim_status) -> &'static CStr {
     }
 }
 
-/// Longest message kept, with its closing zero.
+/// Size of the message buffer, including the final zero.
 const CAPACITY: usize = 1024;
 
 thread_local! {
-    /// Fixed, so that a pointer handed out earlier stays readable as long as its thread lives. It has no destructor.
+    /// A fixed buffer, so that a pointer to it is valid until its thread ends. It has no destructor.
     static MESSAGE: UnsafeCell<[u8; CAPACITY]> = const { UnsafeCell::new([0; CAPACITY]) };
 }
 
-/// Keeps the text for `plim_last_error` and gives the status.
+/// Stores the message for `plim_last_error` and returns the status.
 pub(super) fn report(error: &Error) -> plim_status {
     let text = error.to_string();
     let mut length = text.len().min(CAPACITY - 1);

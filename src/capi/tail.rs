@@ -1,4 +1,4 @@
-//! How wrong an estimator's gradients are, measured.
+//! Measurements of the errors of an estimator's gradients.
 
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
@@ -45,14 +45,14 @@ pub const PLIM_TAIL_BIAS: i32 = 4;
 /// size.
 pub const PLIM_TAIL_DEVIATION: i32 = 5;
 
-/// Options and the callbacks that go with them.
+/// Options and their callbacks.
 #[derive(Clone)]
 pub struct ProbeOptions {
     pub(super) options: Options,
     pub(super) callbacks: Callbacks,
 }
 
-/// Whom a measurement tells.
+/// The callbacks of a measurement.
 #[derive(Clone, Copy)]
 pub struct Callbacks {
     callback: Callback,
@@ -67,7 +67,7 @@ impl Default for ProbeOptions {
 }
 
 impl ProbeOptions {
-    /// The options behind a handle; the defaults for NULL.
+    /// The options of a handle, or the defaults for NULL.
     pub(super) fn of(options: *const plim_probe_options) -> Result<Self> {
         match options.is_null() {
             true => Ok(ProbeOptions::default()),
@@ -114,7 +114,7 @@ impl Opaque for plim_probe_options {
     type Object = ProbeOptions;
 }
 
-/// What the getters tell of a tail.
+/// What the getters of a tail return.
 #[derive(Clone, Copy, Default)]
 pub struct TailFacts {
     norm: f64,
@@ -263,10 +263,10 @@ pub extern "C" fn plim_probe_options_set_log(
     })
 }
 
-/// Measures on a problem behind a handle, which is named in complaints.
+/// Measures on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
-/// `sample_sizes` and `deltas` must be readable for so many elements.
+/// `sample_sizes` must be readable for `num_sizes` elements, `deltas` for `num_deltas`.
 pub(super) unsafe fn measure<C: Opaque<Object: Problem>>(
     (estimator, model): (*const plim_estimator, *const plim_model),
     (name, problem): (&str, *const C),

@@ -55,7 +55,7 @@ pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
 /// The best epoch has the highest mean NDCG over the validation queries. Only for plim_rank_train().
 pub const PLIM_MONITOR_VAL_NDCG: i32 = 3;
 
-/// Options and the callbacks that go with them.
+/// Options and their callbacks.
 #[derive(Clone)]
 pub struct TrainOptions {
     options: Options,
@@ -80,7 +80,7 @@ impl Opaque for plim_train_options {
     type Object = TrainOptions;
 }
 
-/// What the getters tell of a history.
+/// What the getters of a history return.
 #[derive(Clone, Copy, Default)]
 pub struct HistoryFacts {
     num_epochs: usize,
@@ -123,7 +123,7 @@ pub extern "C" fn plim_train_options_free(options: *mut plim_train_options) {
     })
 }
 
-/// Changes options behind a handle.
+/// Changes the options of a handle.
 fn set(options: *mut plim_train_options, change: impl FnOnce(&mut Options) -> Result<()>) -> plim_status {
     guard(|| change(&mut ptr::handle("options", options)?.write()?.options))
 }
@@ -446,7 +446,7 @@ pub unsafe extern "C" fn plim_train(
     guard(|| unsafe { train_on(model, ("graph", graph), estimator, optimizer, options, out) })
 }
 
-/// Trains on a problem behind a handle, which is named in complaints.
+/// Trains on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
 /// `out` must be NULL or valid for one write.
@@ -479,7 +479,7 @@ pub(super) unsafe fn train_on<C: Opaque<Object: Problem>>(
     outcome
 }
 
-/// Calls the caller's functions while the model, with its present parameters, is open to readers.
+/// Calls the caller's functions. Meanwhile the model has its current parameters and can be read.
 struct Watcher<'a, 'm> {
     model: &'a mut Writing<'m, Model>,
     callback: Callback,
@@ -514,7 +514,7 @@ impl Observer for Watcher<'_, '_> {
     }
 
     fn log(&mut self, working: &Model, level: Level, message: &str) {
-        // Parameters of a model at work are finite, and as many; were they not, readers would see the ones before.
+        // Cannot fail, since these parameters are finite and have the right length. Otherwise readers would see older ones.
         let _ = self.model.set_parameters(working.parameters());
         self.model.released(|| self.logger.write(level, message));
     }
