@@ -86,9 +86,9 @@
  * the order of batches (plim_train_options_set_seed()), the draws of an estimator
  * (plim_estimator_set_seed()), and the draws of a measurement (plim_probe_options_set_seed()).
  *
- * Types. Node ids are int32_t, offsets int64_t, counts size_t, and data float, row-major. Paths are
- * non-empty strings, passed to the operating system as they are. Texts are UTF-8. The value of a
- * constant never changes.
+ * Types. Node ids are int32_t, offsets int64_t, counts size_t, and data float, row-major. Numbers
+ * must be finite unless an entry allows INFINITY. Paths are non-empty strings, passed to the
+ * operating system as they are. Texts are UTF-8. The value of a constant never changes.
  *
  * Notation. A is the adjacency matrix with edge weights, Â the normalised one, X the features, H(l)
  * the input of layer l, W(l) its weights, and W all parameters. The norm ‖·‖ is Euclidean. A
@@ -2281,8 +2281,8 @@ plim_status plim_probe_options_set_log(plim_probe_options *options,
  * size, independent estimates g are drawn, and those with ‖g−h‖ >= δ‖h‖ are counted. The model's
  * threads share the work. The result does not depend on their number.
  *
- * @param estimator     the estimator to measure. Its seed, counter and sample sizes do not change
- *                      and, except for the sizes, do not matter.
+ * @param estimator     the estimator to measure. It does not change; its seed and counter are not
+ *                      used.
  * @param model         the model.
  * @param graph         a graph with labels, and with features that fit the model.
  * @param sample_sizes  `num_sizes` numbers, 1 .. INT32_MAX. Each in turn replaces all sample sizes
@@ -2400,7 +2400,7 @@ plim_status plim_tail_fit(const size_t *sample_sizes,
                           double *r_squared);
 
 /**
- * Searches the smallest sample size at which, with probability 1−ε, none of T gradients has a
+ * Searches for the smallest sample size at which, with probability 1−ε, none of T gradients has a
  * relative error of δ or more, and measures its cost.
  *
  * Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does.
@@ -2896,7 +2896,7 @@ plim_status plim_rank_tail_new(const plim_estimator *estimator,
                                plim_tail **out);
 
 /**
- * Searches the smallest sample size for gradients of a ranking, and measures its cost, as
+ * Searches for the smallest sample size for gradients of a ranking, and measures its cost, as
  * plim_plan_new() does on a graph.
  *
  * Sizes are tried up to the largest number of documents of a query, or of pairs for

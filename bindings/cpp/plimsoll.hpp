@@ -1632,7 +1632,7 @@ public:
   /// Takes over the ownership of a C handle.
   static Plan adopt(plim_plan *handle) noexcept { return Plan(handle); }
 
-  /// Searches it at the model's current parameters.
+  /// Searches for it at the model's current parameters.
   Plan(const Estimator &estimator, const Model &model, const Graph &graph, double delta, double epsilon, std::size_t t,
        const ProbeOptions &options = ProbeOptions())
       : Plan(nullptr) {

@@ -64,7 +64,7 @@ impl Opaque for plim_plan {
     type Object = Plan;
 }
 
-/// Searches the smallest sample size at which, with probability 1−ε, none of T gradients has a
+/// Searches for the smallest sample size at which, with probability 1−ε, none of T gradients has a
 /// relative error of δ or more, and measures its cost.
 ///
 /// Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does.

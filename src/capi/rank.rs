@@ -664,7 +664,7 @@ pub unsafe extern "C" fn plim_rank_tail_new(
     })
 }
 
-/// Searches the smallest sample size for gradients of a ranking, and measures its cost, as
+/// Searches for the smallest sample size for gradients of a ranking, and measures its cost, as
 /// plim_plan_new() does on a graph.
 ///
 /// Sizes are tried up to the largest number of documents of a query, or of pairs for

@@ -291,8 +291,8 @@ pub(super) unsafe fn measure<C: Opaque<Object: Problem>>(
 /// size, independent estimates g are drawn, and those with ‖g−h‖ >= δ‖h‖ are counted. The model's
 /// threads share the work. The result does not depend on their number.
 ///
-/// @param estimator     the estimator to measure. Its seed, counter and sample sizes do not change
-///                      and, except for the sizes, do not matter.
+/// @param estimator     the estimator to measure. It does not change; its seed and counter are not
+///                      used.
 /// @param model         the model.
 /// @param graph         a graph with labels, and with features that fit the model.
 /// @param sample_sizes  `num_sizes` numbers, 1 .. INT32_MAX. Each in turn replaces all sample sizes
