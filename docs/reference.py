@@ -70,6 +70,8 @@ def parse_comment(raw):
         elif not line:
             current = None
             paragraphs.append([])
+        elif line.startswith("- "):
+            paragraphs.append([line])
         else:
             (paragraphs[-1] if current is None else current).append(line.strip())
     paragraphs = [" ".join(p) for p in paragraphs if p]

@@ -1,14 +1,15 @@
 /**
  * @file plimsoll.h
  *
- * Plimsoll: graph neural networks inside a C or C++ program.
+ * Plimsoll: training and running graph neural networks inside a C or C++ program.
  *
- * A graph (plim_graph) holds edges, features, labels and a split. A model (plim_model) is a graph
- * convolutional network of any depth. An estimator (plim_estimator) turns a batch of nodes into a
- * gradient of the model's parameters: exactly, from the batch and its whole neighbourhood, or from
- * a few sampled nodes per layer. An optimizer (plim_optimizer) moves the parameters along it.
- * plim_train() does both for as many epochs as its options (plim_train_options) say, and gives a
- * history (plim_history).
+ *     plim_graph      edges, features, labels, and the nodes to train, validate and test on
+ *     plim_model      a graph convolutional network of any depth
+ *     plim_estimator  gradients of the model: exact ones, or estimates from a few sampled nodes
+ *     plim_optimizer  updates the model's parameters: SGD or Adam
+ *     plim_history    what plim_train() recorded in each epoch
+ *
+ * A complete program, which trains a model on a path of four nodes:
  *
  *     #include <plimsoll.h>
  *     #include <stdio.h>
@@ -41,47 +42,68 @@
  *         return s != PLIM_OK;
  *     }
  *
- * Errors. A call that can fail returns a plim_status: PLIM_OK (0) or a PLIM_ERROR_ number.
- * plim_last_error() then says, for the calling thread, which argument, which index and which value:
- * "targets[3] = 9 is outside [0, 5)". Out-parameters stay untouched on failure, except that a
- * cancelled or diverged plim_train() gives its history and plim_optimizer_minimize() its last
- * finite iterate. The library neither prints nor aborts.
+ * Errors. A function that can fail returns a plim_status: PLIM_OK (0) or a PLIM_ERROR_ constant.
+ * plim_last_error() then returns the reason, with argument, index and value: "targets[3] = 9 is
+ * outside [0, 5)". A call that fails leaves out-parameters and objects as they were; the entries of
+ * plim_train() and plim_optimizer_minimize() list the exceptions. The library never prints, and
+ * never calls abort() or exit().
  *
- * Ownership. A call with a last parameter `plim_x **out` makes a handle; plim_x_free() ends it, and
- * ignores NULL. Arrays are borrowed for the call and copied, but for those of plim_graph_view_csr()
- * and plim_graph_view_features(), which are lent until their release is called. Results go to the
- * caller's buffer: a `capacity` counts elements, not bytes, and one that is too small is
- * PLIM_ERROR_BUFFER_TOO_SMALL. A handle that was freed, is of another kind, or never was one is
- * PLIM_ERROR_INVALID_HANDLE, and a getter answers 0 for it.
+ * Common errors. These can come from any function and are not listed again in its entry, unless it
+ * adds a cause: PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
+ * PLIM_ERROR_OUT_OF_MEMORY, PLIM_ERROR_POISONED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY and
+ * PLIM_ERROR_INTERNAL. Each is explained where it is defined.
  *
- * NULL. Where NULL means "all", it goes with count 0, and a non-NULL pointer with count 0 is an
- * empty list. Elsewhere (NULL, 0) is an empty array, and (NULL, n) is PLIM_ERROR_NULL_POINTER.
+ * Handles. You own every handle that a function stores in its last parameter, `plim_x **out`. Free
+ * it with plim_x_free(), which ignores NULL. A handle that is not live (freed, of another type, or
+ * never a handle) is safe to pass: functions fail with PLIM_ERROR_INVALID_HANDLE, getters return 0.
  *
- * Threads. Any number of threads may use a handle through `const plim_x *` at once. A call that
- * takes `plim_x *` needs the handle to itself: PLIM_ERROR_BUSY says that another thread has it.
- * Freeing a handle that another thread uses is safe; its memory goes when that call returns.
+ * Arrays. Arrays and strings are copied; you can free them after the call. Only
+ * plim_graph_view_csr() and plim_graph_view_features() borrow yours, until a release callback runs.
  *
- * Callbacks. A callback gets the `void *user_data` that was set with it and is called on the thread
- * of the call that uses it. It answers 0 to go on; anything else cancels (PLIM_ERROR_CANCELLED). A
- * plim_log_fn and a plim_release_fn answer nothing. Callbacks must return: no exception and no
- * longjmp may leave one.
+ * Buffers. Results are written to your buffers. A `capacity` counts elements, not bytes. If it is
+ * too small, the call fails with PLIM_ERROR_BUFFER_TOO_SMALL and writes nothing.
  *
- * Determinism. The same seeds, build and plim_isa() give the same bits, for any number of threads.
+ * NULL. A pointer may be NULL if its description says so, and an array also if its length is 0.
+ * Where (NULL, 0) stands for all nodes, a non-NULL pointer with length 0 is an empty list.
  *
- * Types. Node ids are int32_t, offsets int64_t, counts size_t, data float (row-major). All numbers
- * that a constant names are stable.
+ * Options. Setters check their value at once. A call copies its options when it starts. A switch
+ * (`int32_t on`) is off for 0 and on for any other value.
  *
- * Other languages. A handle is a 64-bit number in the shape of a pointer: there is nothing at that
- * address, and it is good on every thread. A function that was set as a callback must be kept from
- * the garbage collector until it is replaced or its options are freed. The text of an error stays on
- * the thread of the call; where calls run on another thread, ask for it there. docs/node.md and
- * docs/java.md are examples.
+ * Threads. Any number of threads can use a handle as `const plim_x *` at the same time. A call that
+ * takes `plim_x *` requires exclusive access. No call waits for a handle: if another call is in the
+ * way, it fails with PLIM_ERROR_BUSY. It is safe to free a handle during a call on another thread;
+ * the object is destroyed when that call returns. Handles are not bound to a thread.
+ *
+ * Callbacks. A callback runs on the thread of the call that uses it, and receives the `user_data`
+ * that was set with it. Return 0 to continue, anything else to cancel: the call then fails with
+ * PLIM_ERROR_CANCELLED. plim_log_fn and plim_release_fn return nothing. No exception and no longjmp
+ * may leave a callback. Function and data must stay valid as long as a call can use them.
+ *
+ * Determinism. The same seeds, the same build and the same plim_isa() produce the same bits, for
+ * any number of threads.
+ *
+ * Seeds. A seed is any uint64_t. There is one each for the initial parameters (plim_model_gcn()),
+ * the order of batches (plim_train_options_set_seed()), the draws of an estimator
+ * (plim_estimator_set_seed()), and the draws of a measurement (plim_probe_options_set_seed()).
+ *
+ * Types. Node ids are int32_t, offsets int64_t, counts size_t, and data float, row-major. Numbers
+ * must be finite unless an entry allows INFINITY. Paths are non-empty strings, passed to the
+ * operating system as they are. Texts are UTF-8. The value of a constant never changes.
+ *
+ * Notation. A is the adjacency matrix with edge weights, Â the normalised one, X the features, H(l)
+ * the input of layer l, W(l) its weights, and W all parameters. The norm ‖·‖ is Euclidean. A
+ * gradient g has the relative error ‖g−h‖/‖h‖, where h is the exact gradient.
+ *
+ * Other languages. A handle is a 64-bit number in the form of a pointer, with nothing stored at
+ * that address. Protect callbacks from the garbage collector as long as a call can use them. The
+ * text of plim_last_error() belongs to the thread of the failed call, so read it there. See
+ * docs/node.md and docs/java.md.
  */
 
 #ifndef PLIMSOLL_H
 #define PLIMSOLL_H
 
-/* Made by cbindgen from src/capi; `make header` rewrites it. */
+/* Generated by cbindgen from src/capi; `make header` rewrites it. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -92,192 +114,202 @@
 #define PLIM_VERSION "0.1.0"
 
 /**
- * Split of the nodes to learn from.
+ * The nodes, or queries, to train on.
  */
 #define PLIM_SPLIT_TRAIN 0
 
 /**
- * Split of the nodes to choose the best epoch by.
+ * The nodes, or queries, that decide which epoch is best.
  */
 #define PLIM_SPLIT_VAL 1
 
 /**
- * Split of the nodes to report accuracy on.
+ * The nodes, or queries, to report results on. Training does not read this split.
  */
 #define PLIM_SPLIT_TEST 2
 
 /**
- * Â = D^-1/2 (A + I) D^-1/2, D the row sums of A + I. The default.
+ * Â = D^-1/2 (A + I) D^-1/2, where D holds the row sums of A + I. The default, except after
+ * plim_graph_view_csr().
  */
 #define PLIM_NORMALIZATION_SYMMETRIC 0
 
 /**
- * Â = D^-1 (A + I).
+ * Â = D^-1 (A + I), where D holds the row sums of A + I.
  */
 #define PLIM_NORMALIZATION_ROW 1
 
 /**
- * Â = A exactly as it is; no I is added.
+ * Â = A, without adding I.
  */
 #define PLIM_NORMALIZATION_NONE 2
 
 /**
- * Draw from all nodes alike. The default.
+ * All nodes, each with the same probability. The default.
  */
 #define PLIM_DISTRIBUTION_UNIFORM 0
 
 /**
- * Draw from all nodes in proportion to ‖Â(:,u)‖².
+ * All nodes; the probability of u is proportional to ‖Â(:,u)‖².
  */
 #define PLIM_DISTRIBUTION_IMPORTANCE 1
 
 /**
- * Draw alike from S, the nodes that the rows above are linked to.
+ * Only the nodes that the layer aggregates from, each with the same probability.
  */
 #define PLIM_DISTRIBUTION_NEIGHBORS 2
 
 /**
- * Draw from S in proportion to ‖Â(rows above, u)‖².
+ * Only the nodes that the layer aggregates from; the probability of u is proportional to ‖Â(R,u)‖²,
+ * where R are the nodes whose outputs the layer computes.
  */
 #define PLIM_DISTRIBUTION_LADIES 3
 
 /**
- * The mean over batches and draws is the gradient over all training nodes, or training queries.
+ * The mean of the estimate over batches and draws is the gradient over all training nodes or
+ * queries.
  */
 #define PLIM_PROPERTY_UNBIASED 1
 
 /**
- * The estimate converges to the batch's exact gradient as the sample sizes grow.
+ * The estimate converges to the exact gradient of the batch as the sample sizes grow.
  */
 #define PLIM_PROPERTY_CONSISTENT 2
 
 /**
- * The estimate is the gradient over all training nodes, or training queries.
+ * The estimate is the gradient over all training nodes or queries.
  */
 #define PLIM_PROPERTY_EXACT 4
 
 /**
- * The step is γ. The default.
+ * The step of the k-th update is γ_k = γ. The default.
  */
 #define PLIM_SCHEDULE_CONSTANT 0
 
 /**
- * The step is γ/k at the k-th update.
+ * The step of the k-th update is γ_k = γ / k.
  */
 #define PLIM_SCHEDULE_INVERSE 1
 
 /**
- * The step is γ/√k at the k-th update.
+ * The step of the k-th update is γ_k = γ / √k.
  */
 #define PLIM_SCHEDULE_INVERSE_SQRT 2
 
 /**
- * Log level: the call is about to fail; the message is that of plim_last_error().
+ * The call is about to fail. The message is the one that plim_last_error() will return.
  */
 #define PLIM_LOG_ERROR 0
 
 /**
- * Log level: the call goes on, but not quite as was asked for, or at a cost.
+ * The call continues, but not quite as requested, or at a cost.
  */
 #define PLIM_LOG_WARNING 1
 
 /**
- * Log level: what the call does, and why, that it was cancelled too; a few lines, and one for each checkpoint.
+ * What the call does and why, including that it was cancelled: a few lines per call, and one per
+ * checkpoint.
  */
 #define PLIM_LOG_INFO 2
 
 /**
- * Log level: every epoch and every sample size that is tried.
+ * One line per epoch, and per sample size that is tried.
  */
 #define PLIM_LOG_DEBUG 3
 
 /**
- * Column: loss over all training nodes, nothing sampled, without λ.
+ * Loss over all training nodes after the epoch, exact and without the penalty of λ.
  */
 #define PLIM_HISTORY_TRAIN_LOSS 0
 
 /**
- * Column: loss over the validation nodes, without λ.
+ * Loss over the validation nodes after the epoch, exact and without the penalty of λ.
  */
 #define PLIM_HISTORY_VAL_LOSS 1
 
 /**
- * Column: accuracy over the validation nodes.
+ * Accuracy over the validation nodes after the epoch.
  */
 #define PLIM_HISTORY_VAL_ACCURACY 2
 
 /**
- * Column: seconds of the epoch's training steps alone, evaluation and callbacks apart.
+ * Seconds of the epoch's training steps, without evaluation and callbacks.
  */
 #define PLIM_HISTORY_SECONDS 3
 
 /**
- * Column: mean over the epoch's batches of their loss as estimated, with λ.
+ * Mean over the epoch's batches of their estimated objective, with the penalty of λ.
  */
 #define PLIM_HISTORY_BATCH_LOSS 4
 
 /**
- * Column: mean over the epoch's steps of the sample size that plim_train_options_set_adaptive() chose.
+ * Mean over the epoch's steps of the sample size, if sampling is adaptive.
  */
 #define PLIM_HISTORY_SAMPLE_SIZE 5
 
 /**
- * Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
+ * Last estimate of the gradient's relative error at the end of the epoch, if sampling is adaptive.
  */
 #define PLIM_HISTORY_ERROR 6
 
 /**
- * Column: mean NDCG of the validation queries, by plim_rank_train().
+ * Mean NDCG over the validation queries after the epoch, in plim_rank_train().
  */
 #define PLIM_HISTORY_VAL_NDCG 7
 
 /**
- * Monitor: the highest accuracy over the validation nodes is the best. The default.
+ * The best epoch has the highest accuracy over the validation nodes. The default.
  */
 #define PLIM_MONITOR_VAL_ACCURACY 0
 
 /**
- * Monitor: the lowest loss over the validation nodes is the best, without λ.
+ * The best epoch has the lowest loss over the validation nodes, without the penalty of λ.
  */
 #define PLIM_MONITOR_VAL_LOSS 1
 
 /**
- * Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
+ * The best epoch has the lowest loss over all training nodes, without the penalty of λ. No
+ * validation split is required.
  */
 #define PLIM_MONITOR_TRAIN_LOSS 2
 
 /**
- * Monitor: the highest mean NDCG of the validation queries is the best. For plim_rank_train() alone.
+ * The best epoch has the highest mean NDCG over the validation queries. Only for plim_rank_train().
  */
 #define PLIM_MONITOR_VAL_NDCG 3
 
 /**
- * Share of the gradients that missed by δ or more; one number for each sample size and δ.
+ * Fraction of the gradients with a relative error of δ or more; one number per sample size and δ.
  */
 #define PLIM_TAIL_PROBABILITY 0
 
 /**
- * Lower limit of that share's 95 % interval (Wilson's); as many numbers.
+ * Lower limit of the 95 % Wilson interval of PLIM_TAIL_PROBABILITY; one number per sample size and
+ * δ.
  */
 #define PLIM_TAIL_LOWER 1
 
 /**
- * Upper limit of that share's 95 % interval (Wilson's); as many numbers.
+ * Upper limit of the 95 % Wilson interval of PLIM_TAIL_PROBABILITY; one number per sample size and
+ * δ.
  */
 #define PLIM_TAIL_UPPER 2
 
 /**
- * Root mean square of the error, ‖g−h‖/‖h‖; one number for each sample size. error² = bias² + deviation².
+ * Error, the root mean square of ‖g−h‖/‖h‖; one number per sample size. error² = bias² +
+ * deviation².
  */
 #define PLIM_TAIL_ERROR 3
 
 /**
- * Bias, ‖mean of g − h‖/‖h‖: what remains however many gradients are averaged. One number for each sample size.
+ * Bias, ‖E g − h‖/‖h‖, which averaging does not reduce; one number per sample size. 0 if it is lost
+ * in the noise.
  */
 #define PLIM_TAIL_BIAS 4
 
 /**
- * Deviation, root mean square of ‖g − mean of g‖/‖h‖: what averaging removes. One number for each sample size.
+ * Deviation, the root mean square of ‖g − E g‖/‖h‖, which averaging reduces; one number per sample
+ * size.
  */
 #define PLIM_TAIL_DEVIATION 5
 
@@ -287,52 +319,54 @@
 #define PLIM_PLAN_SAMPLE_SIZE 0
 
 /**
- * Share of the gradients of that size that missed by δ; NaN without a size.
+ * Fraction of the gradients of the planned size with a relative error of δ or more; NaN if no size
+ * meets the goal.
  */
 #define PLIM_PLAN_MISSES 1
 
 /**
- * Upper limit of that share's 95 % interval; NaN without a size.
+ * Upper limit of the 95 % Wilson interval of PLIM_PLAN_MISSES; NaN if no size meets the goal.
  */
 #define PLIM_PLAN_UPPER 2
 
 /**
- * Seconds of a gradient of that size; NaN without one.
+ * Seconds per gradient of the planned size; NaN if no size meets the goal.
  */
 #define PLIM_PLAN_SECONDS 3
 
 /**
- * Seconds of the exact gradient of the same nodes: the full step, unless the options named a batch.
+ * Seconds per exact gradient of the same nodes: all training nodes, or the batch of the options.
  */
 #define PLIM_PLAN_EXACT_SECONDS 4
 
 /**
- * Seconds of the unbiased gradient of a batch that is as right; those of the exact one, if no smaller batch is.
+ * Seconds per unbiased gradient of a batch of PLIM_PLAN_UNBIASED_BATCH nodes or queries.
  */
 #define PLIM_PLAN_UNBIASED_SECONDS 5
 
 /**
- * Nodes of that batch: of 32, 64, 128, … the first whose gradients meet the goal, as far as 200 of them can show.
+ * The first of the batch sizes 32, 64, 128, … whose unbiased gradients meet the goal, judged by at
+ * most 200 of them; all nodes or queries if none does.
  */
 #define PLIM_PLAN_UNBIASED_BATCH 6
 
 /**
- * C of the fitted tail; NaN if the draws could show ε/T without one.
+ * C of the fitted tail; NaN if no fit was required.
  */
 #define PLIM_PLAN_C 7
 
 /**
- * τ of the fitted tail; NaN without one.
+ * τ of the fitted tail; NaN if no fit was required.
  */
 #define PLIM_PLAN_TAU 8
 
 /**
- * r² of the fitted tail; NaN without one.
+ * r² of the fitted tail; NaN if no fit was required.
  */
 #define PLIM_PLAN_R_SQUARED 9
 
 /**
- * A buffer of this many bytes holds every text of plim_plan_describe().
+ * Number of bytes that hold every text of plim_plan_describe().
  */
 #define PLIM_PLAN_TEXT_SIZE 512
 
@@ -347,156 +381,190 @@
 #define PLIM_RANK_GAIN_LINEAR 1
 
 /**
- * Mean over a query's pairs of log(1 + exp(s_j − s_i)), i ranked above j; NaN without a pair.
+ * Mean over the pairs of a query of log(1 + exp(s_j − s_i)), where i ranks above j; NaN without a
+ * pair.
  */
 #define PLIM_RANK_MEASURE_LOSS 0
 
 /**
- * Share of a query's pairs that the scores put in the right order, equal scores counting half; NaN without a pair.
+ * Fraction of the pairs of a query whose scores are in the right order, equal scores counting half;
+ * NaN without a pair.
  */
 #define PLIM_RANK_MEASURE_ACCURACY 1
 
 /**
- * NDCG of a query, as plim_rank_data_set_ndcg() says; 0 if no document is relevant.
+ * NDCG of a query, as plim_rank_data_set_ndcg() defines it; 0 if no document is relevant.
  */
 #define PLIM_RANK_MEASURE_NDCG 2
 
 /**
- * Estimates gradients of a model on a graph. Release it with plim_estimator_free().
+ * Computes or estimates gradients of a model. Free it with plim_estimator_free().
  */
 typedef struct plim_estimator plim_estimator;
 
 /**
- * An attributed graph: adjacency, features, labels and splits. Release it with plim_graph_free().
+ * A graph: edges, features, labels and splits. Free it with plim_graph_free().
  */
 typedef struct plim_graph plim_graph;
 
 /**
- * What training recorded, epoch by epoch. Release it with plim_history_free().
+ * What training recorded, epoch by epoch. Free it with plim_history_free().
  */
 typedef struct plim_history plim_history;
 
 /**
- * A graph convolutional network and its parameters. Release it with plim_model_free().
+ * A graph convolutional network and its parameters. Free it with plim_model_free().
  */
 typedef struct plim_model plim_model;
 
 /**
- * Moves parameters along gradients. Release it with plim_optimizer_free().
+ * Moves parameters along gradients: SGD or Adam. Free it with plim_optimizer_free().
  */
 typedef struct plim_optimizer plim_optimizer;
 
 /**
- * How few draws suffice, and what they cost. Release it with plim_plan_free().
+ * How many draws suffice, and what they cost. Free it with plim_plan_free().
  */
 typedef struct plim_plan plim_plan;
 
 /**
- * How to measure. Release it with plim_probe_options_free().
+ * Options of a measurement. Free them with plim_probe_options_free().
  */
 typedef struct plim_probe_options plim_probe_options;
 
 /**
- * Queries, their documents, and how relevant each document is. Release it with plim_rank_data_free().
+ * Queries, their documents, and the relevance of each document. Free it with plim_rank_data_free().
  *
- * A model with one output scores documents: {136, 1} is a linear scorer, {136, 32, 1} a perceptron with a hidden layer of
- * ReLU. plim_model_gcn() makes both; documents have no links, so that each is scored by itself.
+ * A model with one output scores documents. plim_model_gcn() creates it: with widths {136, 1} a
+ * linear scorer, with {136, 32, 1} a perceptron with one hidden layer. Documents are not linked, so
+ * each is scored on its own.
  */
 typedef struct plim_rank_data plim_rank_data;
 
 /**
- * How wrong an estimator's gradients were found to be. Release it with plim_tail_free().
+ * How large the errors of an estimator's gradients were found to be. Free it with plim_tail_free().
  */
 typedef struct plim_tail plim_tail;
 
 /**
- * How to train. Release it with plim_train_options_free().
+ * Options of plim_train() and plim_rank_train(). Free them with plim_train_options_free().
  */
 typedef struct plim_train_options plim_train_options;
 
 /**
- * What a call answers: PLIM_OK or one of PLIM_ERROR_…. The numbers never change.
+ * Result of a call: PLIM_OK or a PLIM_ERROR_ constant.
  */
 typedef int32_t plim_status;
 
 /**
- * Tells the caller that arrays it has lent are no longer needed.
+ * Called once when the library no longer needs arrays that it has borrowed.
  *
- * @param user_data  what was handed over with the arrays.
+ * It runs on the thread whose call was the last to use the arrays. It may call functions of this
+ * library, but not with the graph that borrowed them.
+ *
+ * @param user_data  the pointer that was passed with the arrays.
  */
 typedef void (*plim_release_fn)(void *user_data);
 
 /**
- * A caller's own problem: fills `gradient` at `w`.
+ * Computes the gradient of your own objective for plim_optimizer_minimize().
  *
- * Called on the thread of plim_optimizer_minimize(), with step = 1, 2, …; both arrays have `dim` elements, are valid
- * during the call only, and `gradient` comes filled with zeros. A non-zero answer stops the minimisation.
+ * It is called on the thread of that function. Return 0 to continue, anything else to stop.
+ *
+ * @param user_data  the pointer passed to plim_optimizer_minimize().
+ * @param step       1, 2, …
+ * @param w          `dim` values, the present iterate; valid during the call only.
+ * @param gradient   `dim` zeros, to be overwritten with the gradient at `w`; valid during the call
+ *                   only.
+ * @param dim        number of variables.
  */
-typedef int32_t (*plim_oracle)(void *user_data, size_t step, const double *w, double *gradient, size_t dim);
+typedef int32_t (*plim_oracle)(void *user_data,
+                               size_t step,
+                               const double *w,
+                               double *gradient,
+                               size_t dim);
 
 /**
- * How far training or a measurement is. It grows at its end with later versions: `struct_size` says how far this one reaches.
+ * Progress of a training or a measurement.
+ *
+ * Later versions add fields at the end; `struct_size` says which ones are there. Losses, accuracy
+ * and NDCG are NaN where they were not evaluated: within an epoch, in epochs that
+ * plim_train_options_set_evaluate_every() skips, and in a measurement.
  */
 typedef struct plim_progress {
     /**
-     * sizeof(plim_progress) of the library.
+     * sizeof(plim_progress) in the library that calls you.
      */
     size_t struct_size;
     /**
-     * The epoch at work or just done, from 1. In a measurement, the sample size at work.
+     * Training: the current epoch, from 1. Measurement: the current sample size, by its place from
+     * 1.
      */
     size_t epoch;
     /**
-     * Epochs, or sample sizes, in all; a planner's is a guess.
+     * Training: number of epochs. Measurement: number of sample sizes, which a planner can only
+     * guess.
      */
     size_t num_epochs;
     /**
-     * Steps done in this epoch, `num_steps` when it is done; in a measurement, the gradients drawn of this sample size.
+     * Training: steps completed in this epoch; `num_steps` at its end. Measurement: gradients drawn
+     * of this sample size.
      */
     size_t step;
     /**
-     * Steps of an epoch; gradients to draw of each sample size.
+     * Training: steps per epoch. Measurement: gradients to draw of this sample size.
      */
     size_t num_steps;
     /**
-     * Loss over all training nodes after this epoch; NaN if not evaluated.
+     * Loss over all training nodes or queries after this epoch, or NaN.
      */
     double train_loss;
     /**
-     * Loss over the validation nodes; NaN if not evaluated.
+     * Loss over the validation nodes or queries, or NaN.
      */
     double val_loss;
     /**
-     * Accuracy over the validation nodes; NaN if not evaluated.
+     * Accuracy over the validation nodes, or over the pairs of the validation queries, or NaN.
      */
     double val_accuracy;
     /**
-     * Seconds of training steps, or of the measurement, so far.
+     * Seconds so far: of training steps, without evaluation and callbacks, or of the measurement.
      */
     double seconds;
     /**
-     * Mean NDCG of the validation queries; NaN if not evaluated, and on a graph.
+     * Mean NDCG over the validation queries, or NaN; always NaN for a graph.
      */
     double val_ndcg;
 } plim_progress;
 
 /**
- * Told of progress; a non-zero answer cancels.
+ * Receives progress. Return 0 to continue, anything else to cancel.
  *
- * Called on the thread of plim_train(), after each epoch and, within a long one, about twice a second; or on that of a
- * measurement (plim_tail_probability(), plim_tail_new(), plim_plan_new()), a few times a second. `progress` is valid during
- * the call only. Inside it, const calls on the model and the graph work (a save, a predict), and see the parameters of the
- * last step; calls that change them are PLIM_ERROR_BUSY.
+ * In training it is called after each epoch and, within long epochs, at most every 0.5 seconds. In
+ * a measurement it is called about every 0.2 seconds. `progress` is valid during the call only.
+ *
+ * Inside the callback, `const` calls on model and graph work, for example plim_model_save() and
+ * plim_model_predict(); they see the parameters after the last step. Calls that would change these
+ * objects fail with PLIM_ERROR_BUSY.
+ *
+ * @param user_data  the pointer that was set with the function.
+ * @param progress   the progress.
  */
 typedef int32_t (*plim_progress_fn)(void *user_data, const plim_progress *progress);
 
 /**
- * Told what a call does.
+ * Receives log messages.
  *
- * Called on the thread of plim_train() or of a measurement, between its steps, once for each message. `message` is one line
- * of UTF-8 without a newline, ended by a zero byte and valid during the call only. Its words may change with any
- * release; what a program acts upon is in statuses, histories and plim_progress. Inside it the same calls work as
- * inside a plim_progress_fn; it cannot cancel. It must return: no exception and no longjmp may leave it.
+ * It is called on the thread of plim_train() or of the measurement, between steps, once per
+ * message. The same calls work inside it as inside a plim_progress_fn. It cannot cancel.
+ *
+ * Do not parse messages: their wording may change with any release. Statuses, plim_history and
+ * plim_progress hold what a program can act on.
+ *
+ * @param user_data  the pointer that was set with the function.
+ * @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG.
+ * @param message    one line of UTF-8 without a newline, terminated by NUL; valid during the call
+ *                   only.
  */
 typedef void (*plim_log_fn)(void *user_data, int32_t level, const char *message);
 
@@ -511,72 +579,75 @@ typedef void (*plim_log_fn)(void *user_data, int32_t level, const char *message)
 #define PLIM_ERROR_NULL_POINTER 1
 
 /**
- * An argument is outside its range; the message names it, its index and its value.
+ * An argument is outside the range that the function's entry states, or a pointer is not aligned
+ * for its type.
  */
 #define PLIM_ERROR_INVALID_ARGUMENT 2
 
 /**
- * Two arguments do not fit each other: widths and features, sample sizes and layers.
+ * Two arguments do not fit each other, for example the model's input width and the number of
+ * features.
  */
 #define PLIM_ERROR_SHAPE_MISMATCH 3
 
 /**
- * The graph lacks features, labels or a split.
+ * The graph or the ranking data lack features, labels or a split that the call requires.
  */
 #define PLIM_ERROR_MISSING_DATA 4
 
 /**
- * The caller's buffer is too small; the message says how many elements are needed.
+ * `capacity` is too small; plim_last_error() names the number of elements that the result needs.
  */
 #define PLIM_ERROR_BUFFER_TOO_SMALL 5
 
 /**
- * The operating system refused to read or write a file.
+ * A file cannot be read or written; plim_last_error() includes the operating system's reason.
  */
 #define PLIM_ERROR_IO 6
 
 /**
- * A file is not what its format says.
+ * The content of a file is not valid for its format.
  */
 #define PLIM_ERROR_BAD_FORMAT 7
 
 /**
- * Memory for the result could not be had.
+ * An allocation failed, a thread could not be started, or 2^23 handles are live.
  */
 #define PLIM_ERROR_OUT_OF_MEMORY 8
 
 /**
- * A loss, a gradient or an output is not finite.
+ * A loss, a gradient, a parameter or an output is not finite.
  */
 #define PLIM_ERROR_DIVERGED 9
 
 /**
- * A callback asked to stop.
+ * A callback returned a non-zero value.
  */
 #define PLIM_ERROR_CANCELLED 10
 
 /**
- * An internal error in an earlier call left this handle in an unknown state; only freeing it is left.
+ * An earlier call that was changing this object failed with PLIM_ERROR_INTERNAL. The handle can
+ * only be freed.
  */
 #define PLIM_ERROR_POISONED 11
 
 /**
- * This object cannot do that.
+ * The object does not support the operation, for example an estimator for rankings on a graph.
  */
 #define PLIM_ERROR_UNSUPPORTED 12
 
 /**
- * A handle is freed, foreign or of another type.
+ * A handle was freed, has another type, or never was a handle.
  */
 #define PLIM_ERROR_INVALID_HANDLE 13
 
 /**
- * Another thread is changing the object, or using what this call would change.
+ * A call that excludes this one is using the object. Retry when it has returned.
  */
 #define PLIM_ERROR_BUSY 14
 
 /**
- * A bug in this library, caught before it could harm the program.
+ * A bug in this library, caught before it could harm the program. Please report it.
  */
 #define PLIM_ERROR_INTERNAL 255
 
@@ -585,48 +656,52 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The library's version, "0.1.0". Static; never NULL.
+ * Returns the version of the library, "0.1.0". The string is static and never NULL.
  */
 const char *plim_version(void);
 
 /**
- * The instruction set in use: "avx512", "avx2", "neon" or "portable". Static; never NULL.
+ * Returns the instruction set in use: "avx512", "avx2", "neon" or "portable". The string is static
+ * and never NULL.
  *
- * It is chosen once per process. The environment variable PLIM_ISA may name a lower one, read at first use. Results
- * have the same bits for the same instruction set, and agree to 1e-5 of a gradient's norm across them.
+ * The library selects the best one that the processor has, once per process. The environment
+ * variable PLIM_ISA, read at the first use, can select a lower one; a name that is not available is
+ * ignored. Results of two instruction sets agree to within 1e-5 of a gradient's norm.
  */
 const char *plim_isa(void);
 
 /**
- * Why the last failed call on this thread failed: which argument, which index, which value.
+ * Returns why the last failed call on this thread failed: which argument, which index, which value.
  *
- * Never NULL; "" before the first failure. A success leaves the text as it is. The pointer goes to a fixed buffer of
- * the calling thread: it stays readable until the thread ends, and the next failure there overwrites the text.
+ * The string is never NULL, and is "" before the first failure. A call that succeeds does not
+ * change it. The pointer stays valid until the thread ends; the next failure on this thread
+ * overwrites the text. Texts are cut after 1023 bytes.
  */
 const char *plim_last_error(void);
 
 /**
- * The name of a status, "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT. Static; never NULL.
+ * Returns the name of a status: "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT. The string is
+ * static and never NULL.
  *
- * @param status  any number; one that is no status is "unknown status".
+ * @param status  any number; the name of one that is not a status is "unknown status".
  */
 const char *plim_status_name(plim_status status);
 
 /**
- * Copies an undirected edge list into a new graph.
+ * Creates a graph from undirected edges.
  *
- * (u, v) and (v, u) are one edge. Repeated edges merge: their weights add up, and an edge without weights stays 1. A
- * self-loop counts once on the diagonal. The normalisation is PLIM_NORMALIZATION_SYMMETRIC.
+ * (u, v) and (v, u) are the same edge. Repeated edges merge: their weights are added, and without
+ * weights the merged edge has weight 1. A self-loop is one entry on the diagonal of A.
  *
- * @param num_nodes  number of nodes, 1 .. INT32_MAX; ids are 0 .. num_nodes-1.
- * @param num_edges  may be 0, and then the arrays may be NULL.
- * @param sources    `num_edges` node ids; borrowed for the call only.
- * @param targets    `num_edges` node ids; borrowed for the call only.
- * @param weights    `num_edges` finite weights >= 0, or NULL for all ones.
- * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ * @param num_nodes  number of nodes, 1 .. INT32_MAX; ids are 0 .. num_nodes - 1.
+ * @param num_edges  number of edges; if 0, the arrays may be NULL.
+ * @param sources    `num_edges` node ids.
+ * @param targets    `num_edges` node ids.
+ * @param weights    `num_edges` finite weights >= 0, or NULL for 1.
+ * @param out        receives the graph; free it with plim_graph_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT;
- *         plim_last_error() names the entry: "targets[3] = 9 is outside [0, 5)".
+ * @return PLIM_OK or a common error. plim_last_error() names the entry: "targets[3] = 9 is outside
+ *         [0, 5)".
  */
 plim_status plim_graph_from_edges(size_t num_nodes,
                                   size_t num_edges,
@@ -636,18 +711,19 @@ plim_status plim_graph_from_edges(size_t num_nodes,
                                   plim_graph **out);
 
 /**
- * Copies a matrix in compressed sparse rows into a new graph: A as given, directed or not.
+ * Creates a graph from a matrix A in compressed sparse rows (CSR), directed or not.
  *
- * Row v lists the nodes that v aggregates from. Rows need not be sorted; repeated entries merge, as repeated edges do
- * in plim_graph_from_edges(). The normalisation is PLIM_NORMALIZATION_SYMMETRIC, with row sums for D.
+ * Row v lists the nodes that v aggregates from, in any order. Repeated entries merge, as repeated
+ * edges do in plim_graph_from_edges().
  *
  * @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
- * @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
+ * @param indptr     `num_nodes + 1` offsets; the first is 0, and none is less than the one before
+ *                   it.
  * @param indices    `indptr[num_nodes]` column ids; may be NULL if there are none.
- * @param values     as many finite weights >= 0, or NULL for all ones.
- * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ * @param values     `indptr[num_nodes]` finite weights >= 0, or NULL for 1.
+ * @param out        receives the graph; free it with plim_graph_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_from_csr(size_t num_nodes,
                                 const int64_t *indptr,
@@ -656,40 +732,44 @@ plim_status plim_graph_from_csr(size_t num_nodes,
                                 plim_graph **out);
 
 /**
- * Makes the paper's Mixture graph: three overlapping Gaussians in the plane, linked more often inside than across.
+ * Creates the Mixture graph of the paper: three overlapping Gaussians in the plane, one per class.
  *
- * 3 · `nodes_per_class` nodes in order of class, 2 features, labels 0, 1, 2. Each ordered pair is linked with
- * probability 1e-3 inside a class and 2e-4 across, and the union is made symmetric. Of each class the first 40 %
- * train, the next 20 % validate, the rest test. The paper's size is 2000. Time and memory grow with nodes and edges.
+ * The graph has 3 · `nodes_per_class` nodes, ordered by class, 2 features and the labels 0, 1, 2.
+ * Two nodes of a class are linked with probability 1e-3 in each direction, two nodes of different
+ * classes with probability 2e-4; an edge in either direction makes the pair linked. In each class
+ * the first 40 % of the nodes are for training, the next 20 % for validation and the rest for
+ * testing. The paper uses 2000 nodes per class. Time and memory grow linearly with nodes and edges.
  *
- * @param nodes_per_class  at least 1.
- * @param seed             the same seed gives the same graph.
- * @param out              receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ * @param nodes_per_class  1 .. INT32_MAX / 3.
+ * @param seed             the same seed creates the same graph.
+ * @param out              receives the graph; free it with plim_graph_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_from_mixture(size_t nodes_per_class, uint64_t seed, plim_graph **out);
 
 /**
- * Borrows a matrix in compressed sparse rows: a graph without a copy.
+ * Creates a graph that borrows a matrix in compressed sparse rows instead of copying it.
  *
- * The matrix is taken as it is, so the normalisation is PLIM_NORMALIZATION_NONE: Â is the caller's matrix. Choosing another
- * one makes the graph's own copy. All entries are looked at once, in this call.
+ * The arrays must stay in place and unchanged until `release` is called. That happens once, when no
+ * call uses the graph any more after plim_graph_free(), or earlier if the graph no longer needs the
+ * arrays. If this function fails, `release` is not called and the arrays remain yours.
  *
- * The arrays must stay where they are, unchanged, until `release` is called: once, after plim_graph_free() or when the graph
- * no longer needs them, by the thread whose call was the last to use them. It may call functions of this library, though
- * not with this graph. If this function fails, the arrays stay the caller's and `release` is never called.
+ * The normalisation is PLIM_NORMALIZATION_NONE: Â is the matrix itself. Selecting another one makes
+ * a copy. This call reads and checks every entry once.
  *
  * @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
- * @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
- * @param indices    `indptr[num_nodes]` column ids, ascending in each row; may be NULL if there are none.
- * @param values     as many finite weights >= 0, or NULL for all ones, which then take memory of the library's.
+ * @param indptr     `num_nodes + 1` offsets; the first is 0, and none is less than the one before
+ *                   it.
+ * @param indices    `indptr[num_nodes]` column ids, strictly ascending in each row; may be NULL if
+ *                   there are none. Use plim_graph_from_csr() for unsorted rows.
+ * @param values     `indptr[num_nodes]` finite weights >= 0, or NULL for 1. With NULL the library
+ *                   allocates an array of ones.
  * @param release    called when the arrays are no longer needed; may be NULL.
- * @param user_data  handed to `release`.
- * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ * @param user_data  passed to `release`.
+ * @param out        receives the graph; free it with plim_graph_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT (an entry is out of its
- *         range, or a row is not sorted: plim_graph_from_csr() sorts its copy).
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_view_csr(size_t num_nodes,
                                 const int64_t *indptr,
@@ -756,7 +836,8 @@ plim_status plim_graph_load(const char *path,
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
  *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
-plim_status plim_graph_save(const plim_graph *graph, const char *path);
+plim_status plim_graph_save(const plim_graph *graph,
+                            const char *path);
 
 /**
  * Writes the graph as a store: a directory of .npy files and a meta.json that plim_graph_load() maps into memory.
@@ -775,54 +856,54 @@ plim_status plim_graph_save_store(const plim_graph *graph,
                                   const char *directory);
 
 /**
- * Bounds the memory for ÂX, the aggregated features that an exact input layer reads.
+ * Limits the memory for ÂX, the product that an exact input layer reads.
  *
- * ÂX is computed once, when a gradient or a whole-graph prediction first needs it, and dropped when features or
- * normalisation change. Where it would be larger than the bound, the rows that are needed are computed each time;
- * results have the same bits.
+ * ÂX is computed once, when a gradient or a prediction for all nodes first needs it, and discarded
+ * when the features or the normalisation change. If it would exceed the limit, each step computes
+ * the rows it needs. Results have the same bits either way.
  *
  * @param graph      the graph.
- * @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB, and 0 for a store.
+ * @param max_bytes  the limit in bytes; 0 keeps nothing. Default: 2^30, and 0 for a store.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_set_cache(plim_graph *graph, size_t max_bytes);
 
 /**
- * Ends a graph's handle.
+ * Frees a graph.
  *
  * @param graph  the graph; NULL and handles that are not live are ignored.
  */
 void plim_graph_free(plim_graph *graph);
 
 /**
- * Copies dense features, replacing any the graph had.
+ * Sets dense features, replacing earlier ones.
  *
  * @param graph         the graph.
- * @param num_features  columns, 1 .. INT32_MAX.
- * @param row_major     `num_nodes × num_features` finite values, row after row.
+ * @param num_features  number of columns, 1 .. INT32_MAX.
+ * @param row_major     `num_nodes × num_features` finite values, one row per node.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_graph_set_features(plim_graph *graph, size_t num_features, const float *row_major);
+plim_status plim_graph_set_features(plim_graph *graph,
+                                    size_t num_features,
+                                    const float *row_major);
 
 /**
- * Borrows dense features, replacing any the graph had: no copy is made.
+ * Sets dense features, replacing earlier ones, by borrowing the array instead of copying it.
  *
- * All values are looked at once, in this call. The array must stay where it is, unchanged, until `release` is called: once,
- * when the graph has got other features or is freed, by the thread whose call was the last to use it. It may call functions
- * of this library, though not with this graph. If this function fails, the array stays the caller's and `release` is never
- * called. plim_graph_normalize_features() makes the graph's own copy.
+ * The array must stay in place and unchanged until `release` is called. That happens once, when the
+ * graph has received other features or has been freed and no call uses it any more. If this
+ * function fails, `release` is not called and the array remains yours. This call reads and checks
+ * every value once. plim_graph_normalize_features() makes a copy.
  *
  * @param graph         the graph.
- * @param num_features  columns, 1 .. INT32_MAX.
- * @param row_major     `num_nodes × num_features` finite values, row after row.
+ * @param num_features  number of columns, 1 .. INT32_MAX.
+ * @param row_major     `num_nodes × num_features` finite values, one row per node.
  * @param release       called when the array is no longer needed; may be NULL.
- * @param user_data     handed to `release`.
+ * @param user_data     passed to `release`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_view_features(plim_graph *graph,
                                      size_t num_features,
@@ -831,16 +912,17 @@ plim_status plim_graph_view_features(plim_graph *graph,
                                      void *user_data);
 
 /**
- * Copies features in compressed sparse rows, replacing any the graph had. Repeated entries add up.
+ * Sets features in compressed sparse rows, replacing earlier ones. Repeated entries are added.
  *
  * @param graph         the graph.
- * @param num_features  columns, 1 .. INT32_MAX.
- * @param indptr        `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
- * @param indices       `indptr[num_nodes]` column ids; may be NULL if there are none.
- * @param values        as many finite values; may be NULL if there are none.
+ * @param num_features  number of columns, 1 .. INT32_MAX.
+ * @param indptr        `num_nodes + 1` offsets; the first is 0, and none is less than the one
+ *                      before it.
+ * @param indices       `indptr[num_nodes]` column ids, in any order within a row; may be NULL if
+ *                      there are none.
+ * @param values        `indptr[num_nodes]` finite values; may be NULL if there are none.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_set_sparse_features(plim_graph *graph,
                                            size_t num_features,
@@ -849,272 +931,294 @@ plim_status plim_graph_set_sparse_features(plim_graph *graph,
                                            const float *values);
 
 /**
- * Divides each row of the features by its sum; a row that sums to 0 stays as it is.
+ * Divides each row of the features by its sum. A row that sums to 0 does not change.
  *
  * @param graph  the graph.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (no features), PLIM_ERROR_INVALID_ARGUMENT (a
- *         quotient is not finite; nothing changes), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_MISSING_DATA: the graph has no features.
+ *         PLIM_ERROR_INVALID_ARGUMENT: a quotient is not finite.
  */
 plim_status plim_graph_normalize_features(plim_graph *graph);
 
 /**
- * Copies class labels, replacing any the graph had.
+ * Sets the class labels, replacing earlier ones.
  *
  * @param graph   the graph.
  * @param labels  `num_nodes` class ids 0, 1, …; -1 for a node without a label.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_set_labels(plim_graph *graph, const int32_t *labels);
 
 /**
- * Copies the node list of a split, replacing the one the graph had.
+ * Sets the nodes of a split, replacing earlier ones.
  *
  * @param graph  the graph.
  * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param nodes  `count` node ids, none twice; may be NULL if `count` is 0.
- * @param count  0 empties the split.
+ * @param nodes  `count` different node ids; may be NULL if `count` is 0.
+ * @param count  number of nodes; 0 empties the split.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_graph_set_split(plim_graph *graph, int32_t split, const int32_t *nodes, size_t count);
+plim_status plim_graph_set_split(plim_graph *graph,
+                                 int32_t split,
+                                 const int32_t *nodes,
+                                 size_t count);
 
 /**
- * Chooses how A becomes Â. Edges, features, labels and splits stay.
+ * Selects how Â is computed from A. Edges, features, labels and splits do not change.
  *
  * @param graph          the graph.
- * @param normalization  PLIM_NORMALIZATION_SYMMETRIC (default), PLIM_NORMALIZATION_ROW or PLIM_NORMALIZATION_NONE.
+ * @param normalization  PLIM_NORMALIZATION_SYMMETRIC (default), PLIM_NORMALIZATION_ROW or
+ *                       PLIM_NORMALIZATION_NONE.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_graph_set_normalization(plim_graph *graph, int32_t normalization);
 
 /**
- * Number of nodes.
+ * Returns the number of nodes.
  *
  * @param graph  the graph.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of nodes.
  */
 size_t plim_graph_num_nodes(const plim_graph *graph);
 
 /**
- * Number of edges: unique undirected ones, a self-loop being one; of a graph from CSR its non-zeros.
+ * Returns the number of edges: different undirected edges, a self-loop counting as one, or the
+ * entries of A if the graph was created from CSR.
  *
  * @param graph  the graph.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of edges.
  */
 size_t plim_graph_num_edges(const plim_graph *graph);
 
 /**
- * Number of features of a node.
+ * Returns the number of features per node.
  *
  * @param graph  the graph.
  *
- * @return the number; 0 without features, for NULL or a handle that is not live.
+ * @return the number; 0 if the graph has no features.
  */
 size_t plim_graph_num_features(const plim_graph *graph);
 
 /**
- * Number of classes: one more than the largest label.
+ * Returns the number of classes, which is one more than the largest label.
  *
  * @param graph  the graph.
  *
- * @return the number; 0 without labels, for NULL or a handle that is not live.
+ * @return the number; 0 if no node has a label.
  */
 size_t plim_graph_num_classes(const plim_graph *graph);
 
 /**
- * Number of nodes in a split.
+ * Returns the number of nodes in a split.
  *
  * @param graph  the graph.
  * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
  *
- * @return the number; 0 for another split, for NULL or a handle that is not live.
+ * @return the number; 0 if `split` is none of these.
  */
 size_t plim_graph_split_size(const plim_graph *graph, int32_t split);
 
 /**
- * Copies the node list of a split.
+ * Copies the nodes of a split, in the order in which they were set.
  *
  * @param graph     the graph.
  * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param dst       receives plim_graph_split_size() ids; untouched unless PLIM_OK is returned.
- * @param capacity  ids that `dst` has room for.
+ * @param dst       receives plim_graph_split_size() node ids.
+ * @param capacity  number of ids that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_graph_copy_split(const plim_graph *graph, int32_t split, int32_t *dst, size_t capacity);
+plim_status plim_graph_copy_split(const plim_graph *graph,
+                                  int32_t split,
+                                  int32_t *dst,
+                                  size_t capacity);
 
 /**
- * Copies the labels, -1 for a node without one.
+ * Copies the labels; -1 for a node without one.
  *
  * @param graph     the graph.
- * @param dst       receives plim_graph_num_nodes() labels; untouched unless PLIM_OK is returned.
- * @param capacity  labels that `dst` has room for.
+ * @param dst       receives plim_graph_num_nodes() labels.
+ * @param capacity  number of labels that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (no labels), PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_MISSING_DATA: the graph has no labels.
  */
 plim_status plim_graph_copy_labels(const plim_graph *graph, int32_t *dst, size_t capacity);
 
 /**
- * Makes a graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), no ReLU but a softmax after the last layer.
+ * Creates a graph convolutional network without biases: H(l+1) = ReLU(Â H(l) W(l)), with a softmax
+ * instead of the ReLU after the last layer.
  *
- * {1433, 16, 7} is the 2-layer network for Cora. Parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)).
+ * {1433, 16, 7} is the 2-layer network for Cora. The parameters of a layer are drawn uniformly from
+ * ±sqrt(6 / (fan_in + fan_out)), where fan_in and fan_out are its input and output widths.
  *
- * @param widths      input width, hidden widths, output width; each 1 .. INT32_MAX.
- * @param num_widths  at least 2.
- * @param seed        the same seed gives the same parameters.
- * @param out         receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+ * @param widths      `num_widths` widths, 1 .. INT32_MAX each: input, hidden layers, output.
+ * @param num_widths  at least 2; one more than the number of layers.
+ * @param seed        the same seed creates the same parameters.
+ * @param out         receives the model; free it with plim_model_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_model_gcn(const size_t *widths, size_t num_widths, uint64_t seed, plim_model **out);
+plim_status plim_model_gcn(const size_t *widths,
+                           size_t num_widths,
+                           uint64_t seed,
+                           plim_model **out);
 
 /**
- * Reads a model from a safetensors file, as plim_model_save() or PyTorch Geometric's GCN without biases writes it.
+ * Reads a model from a safetensors file that plim_model_save() has written, or that PyTorch
+ * Geometric has written for a GCN without biases.
  *
  * @param path  a file name.
- * @param out   receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+ * @param out   receives the model; free it with plim_model_free(). Its λ is 0 if the file has none;
+ *              it uses 1 thread.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
- *         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: the file cannot be read.
+ *         PLIM_ERROR_BAD_FORMAT: the file does not hold such a model, or is damaged.
  */
-plim_status plim_model_load(const char *path, plim_model **out);
+plim_status plim_model_load(const char *path,
+                            plim_model **out);
 
 /**
- * Writes the model as a safetensors file: tensors `convs.{l}.lin.weight` of shape [fan_out, fan_in], λ as metadata.
+ * Writes a model to a safetensors file: a tensor `convs.{l}.lin.weight` of shape [fan_out, fan_in]
+ * for each layer l, and λ as metadata.
  *
- * The number of threads is not written. The file appears whole or not at all: an older one of that name stays until
- * the new one is complete.
+ * The number of threads is not saved. An existing file is replaced only when the new one is
+ * complete.
  *
  * @param model  the model.
- * @param path   a file name, ending in .safetensors by custom.
+ * @param path   a file name; the usual extension is .safetensors.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: the file cannot be written.
  */
 plim_status plim_model_save(const plim_model *model, const char *path);
 
 /**
- * Makes a model of its own with the same parameters, λ and number of threads.
+ * Creates an independent copy of a model, with the same parameters, λ and number of threads.
  *
  * @param model  the model to copy.
- * @param out    receives the copy; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+ * @param out    receives the copy; free it with plim_model_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_model_clone(const plim_model *model, plim_model **out);
 
 /**
- * Ends a model's handle; its threads are joined.
+ * Frees a model and joins its threads.
  *
  * @param model  the model; NULL and handles that are not live are ignored.
  */
 void plim_model_free(plim_model *model);
 
 /**
- * Sets λ of the penalty λ/2 ‖W‖² over all layers. It enters gradients and their loss, not plim_model_evaluate().
+ * Sets λ of the penalty λ/2 ‖W‖² over the parameters of all layers.
+ *
+ * The penalty is part of gradients and of the losses returned with them. Evaluation does not
+ * include it.
  *
  * @param model   the model.
- * @param lambda  finite and >= 0; 0 at first.
+ * @param lambda  λ, finite and >= 0. Default: 0.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_model_set_regularization(plim_model *model, double lambda);
 
 /**
- * Sets how many threads predictions, evaluations and gradients of this model use. Results do not depend on it.
+ * Sets how many threads predictions, evaluations, gradients and measurements with this model use.
+ * Results do not depend on it.
  *
- * The threads are the model's own: started here, joined when it is freed, started anew in a child after fork().
- * They run where the calling thread may. On Linux one that shares a core with the thread it works for moves away from
- * it: it takes that core out of its own affinity and puts it back at once.
+ * The count includes the calling thread. The others belong to the model: this call starts them, and
+ * plim_model_free() joins them. A child process starts new ones after fork(). They inherit the
+ * calling thread's CPU affinity. On Linux, a thread that finds itself on the core of the thread it
+ * works for moves to another: it removes that core from its own affinity mask and restores the mask
+ * at once.
  *
  * @param model    the model.
- * @param threads  1 at first, which starts none; 0 for all cores; at most 1024.
+ * @param threads  0 .. 1024; 0 selects the number of available cores. Default: 1, which starts no
+ *                 thread.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY (the system starts no more threads).
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_model_set_threads(plim_model *model, size_t threads);
 
 /**
- * Number of layers: one less than the widths.
+ * Returns the number of layers, one less than the number of widths.
  *
  * @param model  the model.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of layers.
  */
 size_t plim_model_num_layers(const plim_model *model);
 
 /**
- * Number of parameters of all layers, which is also the length of a gradient.
+ * Returns the number of parameters of all layers, which is also the length of a gradient.
  *
  * @param model  the model.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of parameters.
  */
 size_t plim_model_num_parameters(const plim_model *model);
 
 /**
- * Copies all parameters: W(0), W(1), …, each row-major fan_in × fan_out.
+ * Copies all parameters: W(0), W(1), …, each row-major with fan_in rows and fan_out columns.
  *
  * @param model     the model.
- * @param dst       receives plim_model_num_parameters() values; untouched unless PLIM_OK is returned.
- * @param capacity  values that `dst` has room for.
+ * @param dst       receives plim_model_num_parameters() values.
+ * @param capacity  number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_model_get_parameters(const plim_model *model, float *dst, size_t capacity);
 
 /**
- * Replaces all parameters, in the order of plim_model_get_parameters().
+ * Sets all parameters, in the order of plim_model_get_parameters().
  *
  * @param model  the model.
  * @param src    `count` finite values.
  * @param count  plim_model_num_parameters().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count), PLIM_ERROR_INVALID_ARGUMENT (a
- *         value is not finite), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY. On failure nothing changes.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: `count` is another number.
  */
 plim_status plim_model_set_parameters(plim_model *model, const float *src, size_t count);
 
 /**
- * Copies the widths: input, hidden, output.
+ * Copies the widths: input, hidden layers, output.
  *
  * @param model     the model.
- * @param dst       receives plim_model_num_layers() + 1 widths; untouched unless PLIM_OK is returned.
- * @param capacity  widths that `dst` has room for.
+ * @param dst       receives plim_model_num_layers() + 1 widths.
+ * @param capacity  number of widths that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_model_copy_widths(const plim_model *model, size_t *dst, size_t capacity);
 
 /**
- * Computes class probabilities, exactly: nothing is sampled.
+ * Computes class probabilities exactly, without sampling.
  *
- * The graph may be another one than the model was trained on, if its features fit. A list reads only the list's own
- * neighbourhood, and gives the same bits as the rows of a prediction for all. Many threads may predict on one model
- * at once.
+ * The graph may differ from the one that the model was trained on. A list of nodes reads only their
+ * neighbourhood, and the result has the same bits as the same rows of a prediction for all nodes.
+ * Many threads may predict with one model at once.
  *
  * @param model          the model.
  * @param graph          a graph whose number of features is the model's input width.
- * @param nodes          `num_nodes` node ids, repeats allowed; NULL with 0 for all nodes.
- * @param num_nodes      length of the list.
- * @param probabilities  receives a row per node, as many columns as the model's last width, row-major; untouched
- *                       unless PLIM_OK is returned.
- * @param capacity       values that `probabilities` has room for.
+ * @param nodes          `num_nodes` node ids, which may repeat; (NULL, 0) for all nodes.
+ * @param num_nodes      length of `nodes`.
+ * @param probabilities  receives one row per node, row-major; the number of columns is the model's
+ *                       output width.
+ * @param capacity       number of values that fit in `probabilities`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a node id), PLIM_ERROR_SHAPE_MISMATCH,
- *         PLIM_ERROR_MISSING_DATA (no features), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (an output is not
- *         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the number of features is not the model's input width.
+ *         PLIM_ERROR_MISSING_DATA: the graph has no features.
+ *         PLIM_ERROR_DIVERGED: an output is not finite.
  */
 plim_status plim_model_predict(const plim_model *model,
                                const plim_graph *graph,
@@ -1124,18 +1228,19 @@ plim_status plim_model_predict(const plim_model *model,
                                size_t capacity);
 
 /**
- * Computes hidden representations H(layer+1), exactly: nothing is sampled.
+ * Computes hidden representations H(layer + 1) exactly, without sampling.
  *
  * @param model      the model.
  * @param graph      a graph whose number of features is the model's input width.
- * @param nodes      `num_nodes` node ids, repeats allowed; NULL with 0 for all nodes.
- * @param num_nodes  length of the list.
- * @param layer      0 .. plim_model_num_layers()-1; the last layer gives what enters the softmax.
- * @param dst        receives a row per node, as many columns as width `layer + 1`, row-major; untouched unless PLIM_OK
- *                   is returned.
- * @param capacity   values that `dst` has room for.
+ * @param nodes      `num_nodes` node ids, which may repeat; (NULL, 0) for all nodes.
+ * @param num_nodes  length of `nodes`.
+ * @param layer      0 .. plim_model_num_layers() - 1; the last layer returns the inputs of the
+ *                   softmax (logits).
+ * @param dst        receives one row per node, row-major; the number of columns is the output width
+ *                   of that layer.
+ * @param capacity   number of values that fit in `dst`.
  *
- * @return as plim_model_predict(); PLIM_ERROR_INVALID_ARGUMENT also for `layer`.
+ * @return as plim_model_predict().
  */
 plim_status plim_model_embed(const plim_model *model,
                              const plim_graph *graph,
@@ -1146,17 +1251,21 @@ plim_status plim_model_embed(const plim_model *model,
                              size_t capacity);
 
 /**
- * Measures a model on a split, exactly: nothing is sampled.
+ * Measures loss and accuracy of a model on a split exactly, without sampling.
  *
  * @param model     the model.
  * @param graph     a graph with features, labels and that split.
  * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param loss      receives the mean cross-entropy, without λ; may be NULL.
- * @param accuracy  receives the share of nodes whose most probable class is their label; may be NULL.
+ * @param loss      receives the mean cross-entropy, without the penalty of λ; may be NULL.
+ * @param accuracy  receives the fraction of nodes whose most probable class is their label; may be
+ *                  NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split), PLIM_ERROR_SHAPE_MISMATCH,
- *         PLIM_ERROR_MISSING_DATA (no features, no labels, an empty split, a node of it without a label),
- *         PLIM_ERROR_DIVERGED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the model's input width is not the number of features, or its
+ *           output width is less than the number of classes.
+ *         PLIM_ERROR_MISSING_DATA: there are no features or labels, the split is empty, or one of
+ *           its nodes has no label.
+ *         PLIM_ERROR_DIVERGED: the loss is not finite.
  */
 plim_status plim_model_evaluate(const plim_model *model,
                                 const plim_graph *graph,
@@ -1165,19 +1274,21 @@ plim_status plim_model_evaluate(const plim_model *model,
                                 double *accuracy);
 
 /**
- * Counts how often each class was taken for each on a split, exactly: nothing is sampled.
+ * Counts, on a split, how often nodes of each class are predicted as each class; exactly, without
+ * sampling.
  *
- * Entry (i, j) is the number of nodes with label i whose most probable class is j, the first of equals. The diagonal's
- * share of all is the accuracy of plim_model_evaluate(); plim_confusion_macro_f1() sums the matrix up.
+ * Entry (i, j) is the number of nodes with label i whose most probable class is j. Ties go to the
+ * lowest class. plim_confusion_macro_f1() reduces the matrix to one number.
  *
- * @param model     the model; C is its last width, which may be more than the graph has classes.
+ * @param model     the model; its output width is C, which may exceed the number of classes of the
+ *                  graph.
  * @param graph     a graph with features, labels and that split.
  * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param matrix    receives C × C counts, row-major: rows are labels, columns predictions. Untouched unless PLIM_OK is
- *                  returned.
- * @param capacity  counts that `matrix` has room for.
+ * @param matrix    receives C × C counts, row-major: one row per label, one column per predicted
+ *                  class.
+ * @param capacity  number of counts that fit in `matrix`.
  *
- * @return as plim_model_evaluate(), or PLIM_ERROR_BUFFER_TOO_SMALL.
+ * @return as plim_model_evaluate().
  */
 plim_status plim_model_confusion(const plim_model *model,
                                  const plim_graph *graph,
@@ -1186,148 +1297,165 @@ plim_status plim_model_confusion(const plim_model *model,
                                  size_t capacity);
 
 /**
- * The macro-F1 of a confusion matrix: the mean over classes of 2·hits / (nodes so labelled + nodes so predicted).
+ * Computes the macro-F1 of a confusion matrix: the mean over classes of 2·hits / (nodes with this
+ * label + nodes predicted as this class).
  *
- * A class that is neither labelled nor predicted anywhere is left out of the mean; one that is only labelled or only
- * predicted counts as 0. That is scikit-learn's f1_score(average="macro"), whose classes are those of labels and
- * predictions together. Matrices of several graphs or splits may be added up before.
+ * A class with neither is left out of the mean. The definition is that of scikit-learn's
+ * f1_score(average="macro"). You may add the matrices of several graphs or splits first.
  *
- * @param confusion    num_classes × num_classes counts, row-major: rows are labels, columns predictions, as
- *                     plim_model_confusion() gives them.
- * @param num_classes  at least 1.
- * @param out          receives the macro-F1, in [0, 1]; untouched unless PLIM_OK is returned.
+ * @param confusion    `num_classes × num_classes` counts, as plim_model_confusion() returns them.
+ * @param num_classes  1 .. INT32_MAX.
+ * @param out          receives the macro-F1, in [0, 1].
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (no class, too many, or a matrix of zeros).
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if all counts are 0.
  */
 plim_status plim_confusion_macro_f1(const size_t *confusion, size_t num_classes, double *out);
 
 /**
- * Makes the full estimator: the exact gradient over all training nodes. It takes no batch.
+ * Creates the full estimator: the exact gradient over all training nodes. It takes no batch.
  *
- * @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+ * @param out  receives the estimator; free it with plim_estimator_free().
  *
- * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_estimator_full(plim_estimator **out);
 
 /**
- * Makes the unbiased estimator: the exact gradient of a batch, from its whole neighbourhood.
+ * Creates the unbiased estimator: the exact gradient of a batch, from its whole neighbourhood.
  *
- * @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+ * @param out  receives the estimator; free it with plim_estimator_free().
  *
- * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_estimator_unbiased(plim_estimator **out);
 
 /**
- * Makes a consistent estimator: the gradient of a batch from a few nodes drawn at each layer's input.
+ * Creates a consistent estimator: the gradient of a batch, from a few nodes drawn at the input of
+ * each layer.
  *
- * For each gradient, t nodes are drawn afresh with replacement from a distribution P, and the columns u of Â that
- * were drawn are weighted by 1 / (t·P(u)). The estimate is biased, and converges as the sample sizes grow.
+ * For each gradient and layer, t nodes are drawn with replacement from a distribution P, see
+ * plim_estimator_set_distribution(). The column of Â of a drawn node u has the weight 1 / (t·P(u)).
+ * The estimate is biased and converges as the sample sizes grow.
  *
- * @param sample_sizes  draws at the input of each layer, input layer first; 0 for an exact layer.
- * @param num_layers    the model's number of layers, at least 1.
- * @param out           receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
- *                      returned.
+ * @param sample_sizes  `num_layers` numbers t, the input layer first; 0 makes the input of that
+ *                      layer exact.
+ * @param num_layers    number of layers of the model, at least 1.
+ * @param out           receives the estimator; free it with plim_estimator_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_estimator_consistent(const size_t *sample_sizes, size_t num_layers, plim_estimator **out);
+plim_status plim_estimator_consistent(const size_t *sample_sizes,
+                                      size_t num_layers,
+                                      plim_estimator **out);
 
 /**
- * Makes an estimator for rankings: the gradient of a batch of queries from ranked pairs drawn of each.
+ * Creates an estimator for rankings: the gradient of a batch of queries, from pairs of documents
+ * drawn per query.
  *
- * For each gradient and query, t of its pairs of documents of different relevance are drawn afresh with replacement, all
- * alike, and their losses averaged. Unbiased and consistent.
+ * A pair is two documents of a query with different relevance. For each gradient and query, t pairs
+ * are drawn with replacement, all with the same probability, and their losses averaged. The
+ * estimate is unbiased and consistent.
  *
- * @param num_pairs  t, in [1, 1048576].
- * @param out        receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+ * @param num_pairs  t, 1 .. 1048576.
+ * @param out        receives the estimator; free it with plim_estimator_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_estimator_pairs(size_t num_pairs,
-                                 plim_estimator **out);
+plim_status plim_estimator_pairs(size_t num_pairs, plim_estimator **out);
 
 /**
- * Makes an estimator for rankings: the gradient of a batch of queries from all ranked pairs between two samples of each.
+ * Creates an estimator for rankings: the gradient of a batch of queries, from two samples of
+ * documents per query.
  *
- * For each gradient and query, t documents i are drawn from the n_i that rank above another, and t documents j from the n_j
- * that rank below another, afresh and with replacement. Each pair of one i and one j that is ranked in this order has
- * the weight n_i n_j / t² over the number of the query's ranked pairs, which makes the estimate unbiased and consistent.
- * Self-normalised, the pairs of the sample have equal weights that add up to 1: the estimate is biased and consistent; a query
- * whose sample has no ranked pair adds 0. Where relevance has two levels both are the same.
+ * For each gradient and query, t documents i are drawn with replacement from the n_i documents that
+ * rank above another one, and t documents j from the n_j that rank below another one. The sum is
+ * over the pairs (i, j) of the two samples in which i ranks above j. The weights of these pairs are
+ * one of the following:
+ * - fixed: n_i·n_j / t², divided by the number of pairs of the query. The estimate is unbiased and
+ *   consistent.
+ * - self-normalised: equal, with sum 1. The estimate is biased and consistent. A query without such
+ *   a pair contributes 0.
  *
- * @param num_documents    t, in [1, 1048576].
- * @param self_normalized  0 for fixed weights; anything else for self-normalised ones.
- * @param out              receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
- *                         returned.
+ * With two levels of relevance both are the same.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ * @param num_documents    t, 1 .. 1048576.
+ * @param self_normalized  0 for fixed weights, any other value for self-normalised ones.
+ * @param out              receives the estimator; free it with plim_estimator_free().
+ *
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_estimator_separate(size_t num_documents,
                                     int32_t self_normalized,
                                     plim_estimator **out);
 
 /**
- * Ends an estimator's handle.
+ * Frees an estimator.
  *
  * @param estimator  the estimator; NULL and handles that are not live are ignored.
  */
 void plim_estimator_free(plim_estimator *estimator);
 
 /**
- * Starts the draws anew under a seed.
+ * Sets the seed of the draws and restarts their sequence.
  *
- * Draws are keyed by the seed, the number of gradients since it was set, and the layer: the same seed gives the same
- * sequence of gradients.
+ * Draws depend on the seed, the number of gradients since it was set, and the layer.
  *
  * @param estimator  the estimator.
- * @param seed       0 at first.
+ * @param seed       any value. Default: 0.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_estimator_set_seed(plim_estimator *estimator, uint64_t seed);
 
 /**
- * Chooses the distribution that nodes are drawn from, in place of an earlier choice or weights.
+ * Selects the distribution P that nodes are drawn from. It replaces an earlier choice and earlier
+ * weights.
  *
- * Over all nodes the useful draws are those that hit a neighbour, so the sample size must grow with the graph; over S,
- * the neighbours of the rows above, it need not.
+ * With PLIM_DISTRIBUTION_UNIFORM, PLIM_DISTRIBUTION_IMPORTANCE or weights, only the draws that the
+ * layer aggregates from contribute, so sample sizes must grow with the graph. With
+ * PLIM_DISTRIBUTION_NEIGHBORS or PLIM_DISTRIBUTION_LADIES they need not.
  *
  * @param estimator     a consistent estimator.
  * @param distribution  PLIM_DISTRIBUTION_UNIFORM (default), PLIM_DISTRIBUTION_IMPORTANCE,
  *                      PLIM_DISTRIBUTION_NEIGHBORS or PLIM_DISTRIBUTION_LADIES.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
- *         draws nothing), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator draws no nodes.
  */
 plim_status plim_estimator_set_distribution(plim_estimator *estimator, int32_t distribution);
 
 /**
- * Draws nodes in proportion to the caller's weights, in place of an earlier choice.
+ * Draws nodes with probabilities proportional to your weights. It replaces an earlier choice of
+ * distribution.
  *
  * @param estimator  a consistent estimator.
- * @param weights    `num_nodes` finite weights > 0: a node that is never drawn would be missing for good.
- * @param num_nodes  the graph's number of nodes, at least 1; checked when a gradient is asked for.
+ * @param weights    `num_nodes` finite weights > 0 with a finite sum. A weight of 0 is an error,
+ *                   since the estimate would not converge.
+ * @param num_nodes  number of nodes of the graph, at least 1; the next gradient checks it.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
- *         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator draws no nodes.
  */
-plim_status plim_estimator_set_weights(plim_estimator *estimator, const double *weights, size_t num_nodes);
+plim_status plim_estimator_set_weights(plim_estimator *estimator,
+                                       const double *weights,
+                                       size_t num_nodes);
 
 /**
- * Pins the draws at the input of a layer: the caller's own sampler. They stay until they are taken back.
+ * Sets the nodes drawn at the input of a layer, for example by your own sampler. They stay until
+ * you replace or remove them.
  *
- * The sample size of that layer is then `count`; the columns' weights follow from the distribution as for draws of
- * the library's own. An estimator with pinned draws declares no property.
+ * The sample size of the layer is then `count`. Weights of the columns follow from the
+ * distribution, as for the library's own draws. An estimator with such draws has no property.
  *
  * @param estimator  a consistent estimator.
- * @param layer      0 for the input layer.
- * @param nodes      `count` node ids, repeats count; ids beyond the graph are found when a gradient is asked for.
- * @param count      0 takes the draws back; `nodes` may then be NULL.
+ * @param layer      the layer; 0 is the input layer.
+ * @param nodes      `count` node ids >= 0, which may repeat; the next gradient checks them against
+ *                   the graph.
+ * @param count      number of draws; 0 removes them, and `nodes` may then be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
- *         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator draws no nodes.
  */
 plim_status plim_estimator_set_draws(plim_estimator *estimator,
                                      size_t layer,
@@ -1335,37 +1463,44 @@ plim_status plim_estimator_set_draws(plim_estimator *estimator,
                                      size_t count);
 
 /**
- * What an estimator is: the bits PLIM_PROPERTY_UNBIASED, PLIM_PROPERTY_CONSISTENT and PLIM_PROPERTY_EXACT.
+ * Returns the declared property of an estimator: the bits PLIM_PROPERTY_UNBIASED,
+ * PLIM_PROPERTY_CONSISTENT and PLIM_PROPERTY_EXACT.
  *
  * @param estimator  the estimator.
  *
- * @return 7 for the full estimator, 1 for the unbiased one and for a consistent one that samples no layer, 2 for a
- *         consistent one, 0 with pinned draws; 3 for pairs and for separate samples, 2 if they are self-normalised; 0 for
- *         NULL or a handle that is not live.
+ * @return 7 for the full estimator.
+ *         1 for the unbiased one, and for a consistent one whose sample sizes are all 0.
+ *         2 for a consistent one, and for plim_estimator_separate() with self-normalised weights.
+ *         3 for plim_estimator_pairs(), and for plim_estimator_separate() with fixed weights.
+ *         0 after plim_estimator_set_draws().
  */
 uint32_t plim_estimator_property(const plim_estimator *estimator);
 
 /**
- * Estimates loss and gradient at the model's parameters.
+ * Estimates the gradient of the objective, and its value, at the model's parameters.
  *
- * The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails leaves the sequence of draws
- * where it was. Once its buffers have grown to the largest step, a call allocates nothing.
+ * The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails does not
+ * advance the sequence of draws. Once the estimator's buffers have grown to the largest step, a
+ * call allocates no memory.
  *
  * @param estimator   the estimator.
  * @param model       the model.
- * @param graph       a graph with features that fit the model, labels and, for NULL as batch, training nodes.
- * @param batch       `batch_size` labelled node ids, none twice; NULL with 0 for all training nodes, which is all that
- *                    the full estimator takes.
- * @param batch_size  length of the list.
- * @param gradient    receives plim_model_num_parameters() values, in the order of plim_model_get_parameters();
- *                    untouched unless PLIM_OK is returned.
- * @param capacity    values that `gradient` has room for.
- * @param loss        receives the objective as estimated; may be NULL. Untouched unless PLIM_OK is returned.
+ * @param graph       a graph with labels, and with features that fit the model.
+ * @param batch       `batch_size` different node ids with labels; (NULL, 0) for all training nodes.
+ *                    The full estimator takes only (NULL, 0).
+ * @param batch_size  length of `batch`; at least 1 unless `batch` is NULL.
+ * @param gradient    receives plim_model_num_parameters() values, in the order of
+ *                    plim_model_get_parameters().
+ * @param capacity    number of values that fit in `gradient`.
+ * @param loss        receives the estimate of the objective; may be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch or of pinned draws),
- *         PLIM_ERROR_SHAPE_MISMATCH (widths, sample sizes or weights do not fit), PLIM_ERROR_MISSING_DATA,
- *         PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
- *         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: widths, number of sample sizes or number of weights do not fit
+ *           model and graph.
+ *         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training
+ *           node has no label.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator is for rankings.
+ *         PLIM_ERROR_DIVERGED: the loss or the gradient is not finite.
  */
 plim_status plim_estimator_gradient(plim_estimator *estimator,
                                     const plim_model *model,
@@ -1377,107 +1512,114 @@ plim_status plim_estimator_gradient(plim_estimator *estimator,
                                     double *loss);
 
 /**
- * Makes stochastic gradient descent: w ← Π(w − γ_k g), with a constant step at first.
+ * Creates stochastic gradient descent with projection: w ← Π(w − γ_k g). The step γ_k is constant
+ * at first, and Π the identity.
  *
  * @param step  γ, finite and > 0.
- * @param out   receives the optimizer; release it with plim_optimizer_free(). Untouched unless PLIM_OK is returned.
+ * @param out   receives the optimizer; free it with plim_optimizer_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_optimizer_sgd(double step, plim_optimizer **out);
+plim_status plim_optimizer_sgd(double step,
+                               plim_optimizer **out);
 
 /**
- * Makes Adam with β = 0.9, 0.999 and ε = 1e-8, as PyTorch has it.
+ * Creates Adam with β = (0.9, 0.999) and ε = 1e-8. The update is that of PyTorch.
  *
  * @param step  γ, finite and > 0.
- * @param out   receives the optimizer; release it with plim_optimizer_free(). Untouched unless PLIM_OK is returned.
+ * @param out   receives the optimizer; free it with plim_optimizer_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_adam(double step, plim_optimizer **out);
 
 /**
- * Ends an optimizer's handle.
+ * Frees an optimizer.
  *
  * @param optimizer  the optimizer; NULL and handles that are not live are ignored.
  */
 void plim_optimizer_free(plim_optimizer *optimizer);
 
 /**
- * Chooses how the step changes with k, the number of updates since the optimizer was made or reset.
+ * Selects how the step γ_k depends on k, which counts the updates since the optimizer was created
+ * or reset, from 1.
  *
  * @param optimizer  the optimizer.
- * @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or PLIM_SCHEDULE_INVERSE_SQRT.
+ * @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or
+ *                   PLIM_SCHEDULE_INVERSE_SQRT.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_set_schedule(plim_optimizer *optimizer, int32_t schedule);
 
 /**
- * Sets decoupled weight decay, as in AdamW: w shrinks by the factor 1 − γ_k·decay before each step.
+ * Sets decoupled weight decay, as in AdamW: each update first multiplies w by 1 − γ_k·decay.
  *
  * @param optimizer  the optimizer.
- * @param decay      finite and >= 0; 0 at first.
+ * @param decay      finite and >= 0. Default: 0.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_set_decay(plim_optimizer *optimizer, double decay);
 
 /**
- * Keeps iterates in the ball ‖w‖ <= radius around 0, in place of an earlier ball or box.
+ * Projects iterates onto the ball ‖w‖ <= radius around 0. It replaces an earlier ball or box.
  *
  * @param optimizer  the optimizer.
- * @param radius     > 0; INFINITY for no bound, which is the default.
+ * @param radius     > 0. Default: INFINITY, which means no projection.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_set_ball(plim_optimizer *optimizer, double radius);
 
 /**
- * Keeps every parameter in [low, high], in place of an earlier ball or box.
+ * Projects every parameter onto [low, high]. It replaces an earlier ball or box.
  *
  * @param optimizer  the optimizer.
- * @param low        may be -INFINITY.
- * @param high       not below `low`; may be INFINITY.
+ * @param low        the lower bound; may be -INFINITY.
+ * @param high       the upper bound, at least `low`; may be INFINITY.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_set_box(plim_optimizer *optimizer, double low, double high);
 
 /**
- * Forgets k, moments and average; the settings stay.
+ * Resets the update count k, the moments and the average. Settings do not change.
  *
  * @param optimizer  the optimizer.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_reset(plim_optimizer *optimizer);
 
 /**
- * Switches the running average of the iterates on or off; switching it on starts a new average.
+ * Turns the running average of the iterates on or off. A change in either direction discards the
+ * present average.
  *
  * @param optimizer  the optimizer.
- * @param on         0 for off, which is the default; anything else for on.
+ * @param on         0 for off (default), any other value for on.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_optimizer_set_averaging(plim_optimizer *optimizer, int32_t on);
 
 /**
- * Moves a model's parameters along a gradient, once.
+ * Updates a model's parameters once, along a gradient.
  *
- * With plim_estimator_gradient() this makes a training loop of the caller's own. The first update ties the optimizer to
- * the number of parameters, until plim_optimizer_reset().
+ * With plim_estimator_gradient(), use it to write your own training loop. The first update fixes
+ * the number of parameters until plim_optimizer_reset(). Decay comes first, then the step, then the
+ * projection.
  *
  * @param optimizer  the optimizer.
  * @param model      the model.
  * @param gradient   `count` finite values, in the order of plim_model_get_parameters().
  * @param count      plim_model_num_parameters().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count, or another model before),
- *         PLIM_ERROR_INVALID_ARGUMENT (a box without a float in it),
- *         PLIM_ERROR_DIVERGED (the gradient or the result is not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
- *         PLIM_ERROR_OUT_OF_MEMORY. On failure the model keeps its parameters.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: `count` is another number, or earlier updates were of another
+ *           number of parameters.
+ *         PLIM_ERROR_INVALID_ARGUMENT: no float lies in the box of plim_optimizer_set_box().
+ *         PLIM_ERROR_DIVERGED: the gradient or the result is not finite.
  */
 plim_status plim_optimizer_update(plim_optimizer *optimizer,
                                   plim_model *model,
@@ -1487,36 +1629,37 @@ plim_status plim_optimizer_update(plim_optimizer *optimizer,
 /**
  * Copies the running average of the iterates, each taken before its update.
  *
- * @param optimizer  an optimizer that has averaged.
- * @param dst        receives as many values as the model has parameters; untouched unless PLIM_OK is returned.
- * @param capacity   values that `dst` has room for.
+ * @param optimizer  an optimizer with averaging on.
+ * @param dst        receives as many values as the model has parameters.
+ * @param capacity   number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (nothing was averaged), PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_MISSING_DATA: no iterate has been averaged yet.
  */
 plim_status plim_optimizer_average(const plim_optimizer *optimizer,
                                    float *dst,
                                    size_t capacity);
 
 /**
- * Runs projected steps on a caller's own problem, in double precision.
+ * Minimises your own objective in double precision, with T projected steps.
  *
- * The oracle is called at w_1 (the `w` given) … w_T; on return `w` is w_{T+1} and `average` (1/T)·Σ w_k over k = 1 … T,
- * each taken before its update. The run starts at k = 1 with the optimizer's rule, step, schedule, decay and set;
- * what the optimizer remembers of a model it moves is neither used nor changed.
+ * The oracle is called at w_1, the initial `w`, to w_T. Afterwards `w` is w_{T+1}, and `average`
+ * the mean of w_1 .. w_T. The run uses the optimizer's rule, step, schedule, decay and projection,
+ * and starts at k = 1. The state that the optimizer keeps for a model is neither used nor changed.
  *
  * @param optimizer  the optimizer.
- * @param oracle     gives the gradient; see plim_oracle.
- * @param user_data  handed to the oracle as it is.
+ * @param oracle     computes the gradient; see plim_oracle.
+ * @param user_data  passed to the oracle.
  * @param num_steps  T, at least 1.
- * @param w          `dim` finite values: the start, and the result. On PLIM_ERROR_DIVERGED and PLIM_ERROR_CANCELLED it
- *                   receives the last finite iterate; on other failures it stays as it was.
- * @param average    receives `dim` values, or NULL. Untouched unless PLIM_OK is returned.
- * @param dim        at least 1.
+ * @param w          `dim` finite values: the start, and then the result. If the call fails with
+ *                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED, it receives the last finite
+ *                   iterate.
+ * @param average    receives `dim` values; may be NULL.
+ * @param dim        number of variables, at least 1.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_DIVERGED (a gradient or an iterate is
- *         not finite), PLIM_ERROR_CANCELLED (the oracle answered non-zero), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
- *         or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_DIVERGED: a gradient or an iterate is not finite.
+ *         PLIM_ERROR_CANCELLED: the oracle returned a non-zero value.
  */
 plim_status plim_optimizer_minimize(plim_optimizer *optimizer,
                                     plim_oracle oracle,
@@ -1527,148 +1670,164 @@ plim_status plim_optimizer_minimize(plim_optimizer *optimizer,
                                     size_t dim);
 
 /**
- * Makes training options with their defaults.
+ * Creates training options with their default values.
  *
- * @param out  receives the options; release them with plim_train_options_free(). Untouched unless PLIM_OK is returned.
+ * @param out  receives the options; free them with plim_train_options_free().
  *
- * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_new(plim_train_options **out);
 
 /**
- * Ends the options' handle.
+ * Frees training options.
  *
  * @param options  the options; NULL and handles that are not live are ignored.
  */
 void plim_train_options_free(plim_train_options *options);
 
 /**
- * Sets how many passes over the training nodes are made in all, those before a resumed checkpoint included.
+ * Sets the number of epochs: passes over the training nodes, including those before a resumed
+ * checkpoint.
  *
  * With the full estimator an epoch is one step.
  *
  * @param options  the options.
- * @param epochs   at least 1; 100 at first.
+ * @param epochs   at least 1. Default: 100.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_epochs(plim_train_options *options, size_t epochs);
 
 /**
- * Sets how many nodes a batch has; the last one of an epoch may be shorter.
+ * Sets the number of nodes per batch. The last batch of an epoch may be smaller.
  *
  * @param options     the options.
- * @param batch_size  at least 1; 256 at first. The full estimator does not use it.
+ * @param batch_size  at least 1. Default: 256. The full estimator ignores it.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_train_options_set_batch_size(plim_train_options *options, size_t batch_size);
+plim_status plim_train_options_set_batch_size(plim_train_options *options,
+                                              size_t batch_size);
 
 /**
- * Sets the seed of the shuffling. Initial parameters and draws have seeds of their own.
+ * Sets the seed of the order in which nodes are shuffled into batches.
  *
  * @param options  the options.
- * @param seed     0 at first.
+ * @param seed     any value. Default: 0.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_seed(plim_train_options *options, uint64_t seed);
 
 /**
- * Chooses whether the model ends with the parameters of its best epoch, by plim_train_options_set_monitor().
+ * Selects whether training ends with the parameters of the best epoch or with the last ones.
  *
- * Where the monitor saw nothing, for want of validation nodes or of evaluations, there is no best epoch, and the model
- * ends with its last parameters.
+ * plim_train_options_set_monitor() defines the best epoch. If no epoch was evaluated on what it
+ * requires, training ends with the last parameters.
  *
  * @param options  the options.
- * @param on       0 for off; anything else for on, which is the default.
+ * @param on       0 for the last parameters, any other value for the best (default).
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_restore_best(plim_train_options *options, int32_t on);
 
 /**
- * Ends training when an evaluation finds that so many epochs have not been better, by plim_train_options_set_monitor().
+ * Stops training after this many epochs without improvement of the monitor.
+ *
+ * Only evaluated epochs count: training stops at the first evaluation that is at least `epochs`
+ * epochs after the best one. plim_train() then requires evaluation and, unless the monitor is
+ * PLIM_MONITOR_TRAIN_LOSS, a validation split.
  *
  * @param options  the options.
- * @param epochs   0 for never, which is the default. Otherwise training needs evaluation and, unless the monitor is
- *                 PLIM_MONITOR_TRAIN_LOSS, a validation split.
+ * @param epochs   number of epochs. Default: 0, which never stops early.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_patience(plim_train_options *options, size_t epochs);
 
 /**
- * Chooses what the best epoch is: the one that is restored, that patience counts from and that
- * plim_history_best_epoch() tells.
+ * Selects how the best epoch is determined, for restoring, for patience and for
+ * plim_history_best_epoch().
  *
- * Of equal epochs the first is the best. An epoch that was not evaluated is neither better nor worse than any other. A
- * checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
+ * The first of equal epochs is the best. Epochs without evaluation are ignored. A run can only
+ * resume from a checkpoint with the same monitor.
  *
  * @param options  the options.
- * @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS, PLIM_MONITOR_TRAIN_LOSS or, to
- *                 rank, PLIM_MONITOR_VAL_NDCG, for which plim_train() answers PLIM_ERROR_UNSUPPORTED.
+ * @param monitor  PLIM_MONITOR_VAL_ACCURACY (default), PLIM_MONITOR_VAL_LOSS,
+ *                 PLIM_MONITOR_TRAIN_LOSS or PLIM_MONITOR_VAL_NDCG.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_train_options_set_monitor(plim_train_options *options,
-                                           int32_t monitor);
+plim_status plim_train_options_set_monitor(plim_train_options *options, int32_t monitor);
 
 /**
- * Evaluates after each so many epochs, and after the last one.
+ * Sets after how many epochs the model is evaluated. The last epoch is evaluated as well.
  *
  * @param options  the options.
- * @param epochs   1 at first; 0 for never.
+ * @param epochs   number of epochs, or 0 for no evaluation at all. Default: 1.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_train_options_set_evaluate_every(plim_train_options *options, size_t epochs);
+plim_status plim_train_options_set_evaluate_every(plim_train_options *options,
+                                                  size_t epochs);
 
 /**
- * Writes a checkpoint after each so many epochs, and after the last one.
+ * Writes a checkpoint after every `every` epochs and after the last one.
  *
- * A checkpoint holds all that a run needs to go on: parameters, optimizer, counters, best parameters, history. It
- * appears whole or not at all; the one before it stays until then.
+ * A checkpoint holds everything that a run needs to continue: parameters, optimizer state,
+ * counters, best parameters and history. The previous file is replaced only when the new one is
+ * complete.
  *
  * @param options  the options.
- * @param path     a file name; NULL with `every` 0 for no checkpoints, which is the default. Copied.
- * @param every    at least 1 with a path.
+ * @param path     a file name, in a directory that exists. Default: NULL, with `every` 0, for no
+ *                 checkpoints.
+ * @param every    number of epochs, at least 1 with a path.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_train_options_set_checkpoint(plim_train_options *options, const char *path, size_t every);
+plim_status plim_train_options_set_checkpoint(plim_train_options *options,
+                                              const char *path,
+                                              size_t every);
 
 /**
- * Goes on from a checkpoint, if the file is there; a missing one starts afresh.
+ * Continues from a checkpoint if the file exists, and starts from the beginning if it does not.
  *
- * The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
- * estimator, kind of optimizer, batch size, seed or monitor makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+ * The resumed run ends with the same bits as a run without interruption. It must have the same
+ * sizes of graph and splits, widths, estimator with its seed, batch size, shuffling seed, monitor
+ * and adaptive sampling, and the same kind of optimizer. If not, plim_train() fails with
+ * PLIM_ERROR_SHAPE_MISMATCH.
  *
  * @param options  the options.
- * @param path     a file name; NULL to start afresh, which is the default. Copied.
+ * @param path     a file name. Default: NULL, to start from the beginning.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_resume(plim_train_options *options, const char *path);
 
 /**
- * Lets the sample size follow the gradient, so that its relative error stays under δ.
+ * Adapts the sample size during training, so that the relative error of the gradient stays below δ.
  *
- * As training goes on the gradient shrinks, and with it what a fixed sample is worth. Before every so many updates the error
- * is estimated from 4 further gradients of the batch at the present size N and 4 at 2N, which costs about as much as 12
- * steps: their spread gives the deviation, their means the bias. Above δ the size grows and the test is repeated; far
- * below, it shrinks. The error is that of a batch's gradient against its exact one. The estimator keeps its last size;
- * all its sample sizes but 0 are equal from then on. The history records size and error, and a checkpoint carries them.
+ * As the gradient shrinks, a fixed sample size gives a larger relative error. Every `every`
+ * updates, a test estimates the error from 4 more gradients of the batch at the current size N and
+ * 4 at 2N: their spread gives the deviation, the difference of their means the bias. If the error
+ * is above δ, the size grows and the test repeats, at most 8 times. If it is below 0.7·δ, the size
+ * shrinks. One round costs about as much as 12 steps.
+ *
+ * The error is relative to the exact gradient of the same batch. All sample sizes that are not 0
+ * become equal, and the estimator keeps the last one. PLIM_HISTORY_SAMPLE_SIZE and
+ * PLIM_HISTORY_ERROR record both.
  *
  * @param options   the options.
- * @param delta     δ, > 0; or 0 for sizes as the estimator has them, which is the default, and the rest is ignored.
- * @param every     updates from one test to the next, at least 1; the first comes before the first update.
- * @param smallest  the smallest sample size, at least 1.
- * @param largest   the largest one, at least `smallest`. Where it does not keep the error under δ, training goes on with
- *                  it, and the history shows the error.
+ * @param delta     δ, finite and > 0. Default: 0, which leaves sizes alone and ignores the other
+ *                  arguments.
+ * @param every     number of updates between tests, at least 1. The first test is before the first
+ *                  update.
+ * @param smallest  the smallest sample size, 1 .. INT32_MAX.
+ * @param largest   the largest sample size, `smallest` .. INT32_MAX. If its error exceeds δ,
+ *                  training continues with it.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
- *         plim_train() answers PLIM_ERROR_UNSUPPORTED for an estimator that draws no nodes.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_adaptive(plim_train_options *options,
                                             double delta,
@@ -1677,28 +1836,29 @@ plim_status plim_train_options_set_adaptive(plim_train_options *options,
                                             size_t largest);
 
 /**
- * Sets a function that is told of progress and may cancel.
+ * Sets a callback that receives progress and can cancel.
  *
  * @param options    the options.
- * @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
- *                   callable as long as training with these options may run.
- * @param user_data  handed to the function as it is; it must live as long.
+ * @param fn         the callback; see plim_progress_fn. Default: NULL for none.
+ * @param user_data  passed to the callback.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_train_options_set_progress(plim_train_options *options, plim_progress_fn fn, void *user_data);
+plim_status plim_train_options_set_progress(plim_train_options *options,
+                                            plim_progress_fn fn,
+                                            void *user_data);
 
 /**
- * Sets a function that is told what training does: what it begins with, checkpoints read and written, sample sizes that
- * change, why it stopped, which epoch was restored. The bits of the result do not depend on it.
+ * Sets a callback that receives log messages: the run's settings, checkpoints, changes of the
+ * sample size, why training stopped, and which epoch was restored.
  *
  * @param options    the options.
- * @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
- *                   which includes those before it. Messages of other levels are never made, and cost nothing.
- * @param fn         the function; NULL for none, which is the default. See plim_log_fn.
- * @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+ * @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG: messages of
+ *                   this level and of those before it are sent. Others are not even formatted.
+ * @param fn         the callback; see plim_log_fn. Default: NULL for none.
+ * @param user_data  passed to the callback.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_train_options_set_log(plim_train_options *options,
                                        int32_t level,
@@ -1706,25 +1866,38 @@ plim_status plim_train_options_set_log(plim_train_options *options,
                                        void *user_data);
 
 /**
- * Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
+ * Trains a model: in each epoch, one gradient and one update for each batch of the shuffled
+ * training nodes.
  *
- * A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
- * its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
- * epochs completed.
+ * Estimator and optimizer keep their counters, so a second call continues their sequences.
+ * Arguments are checked before anything changes. The outcome decides what the model holds:
+ * - PLIM_OK: the parameters of the best epoch, or the last ones; see
+ *   plim_train_options_set_restore_best().
+ * - PLIM_ERROR_CANCELLED or PLIM_ERROR_DIVERGED: the parameters after the last completed step,
+ *   which are finite. `out` receives the history of the completed epochs.
+ * - any other error: the parameters after the last completed step.
  *
- * @param model      the model. During the call others find it busy, but for const calls inside its callbacks.
- * @param graph      a graph with features that fit the model, labels and training nodes.
- * @param estimator  how gradients are estimated.
- * @param optimizer  how they move the parameters.
- * @param options    how to train, or NULL for the defaults.
- * @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
- *                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+ * @param model      the model. Other calls can read it while a callback runs; otherwise it is busy
+ *                   until the call returns.
+ * @param graph      a graph with labels and training nodes, and with features that fit the model.
+ * @param estimator  estimates the gradients.
+ * @param optimizer  updates the parameters.
+ * @param options    the options, or NULL for the defaults.
+ * @param out        receives the history, to be freed with plim_history_free(); may be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
- *         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
- *         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_UNSUPPORTED
- *         (an estimator or a monitor for rankings, adaptive sizes for one that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
- *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: options contradict each other, for example patience without
+ *           evaluation.
+ *         PLIM_ERROR_SHAPE_MISMATCH: model, graph, estimator or optimizer do not fit each other, or
+ *           the checkpoint is from a different run.
+ *         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, a node of a
+ *           split has no label, or patience has no validation split.
+ *         PLIM_ERROR_IO: a checkpoint cannot be read or written.
+ *         PLIM_ERROR_BAD_FORMAT: the file to resume from is not a checkpoint, or is damaged.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator or the monitor is for rankings, or sampling is
+ *           adaptive and the estimator draws nothing.
+ *         PLIM_ERROR_DIVERGED: a loss, a gradient or a parameter is not finite.
+ *         PLIM_ERROR_CANCELLED: the progress callback returned a non-zero value.
  */
 plim_status plim_train(plim_model *model,
                        const plim_graph *graph,
@@ -1734,61 +1907,72 @@ plim_status plim_train(plim_model *model,
                        plim_history **out);
 
 /**
- * Number of epochs completed.
+ * Returns the number of completed epochs.
  *
  * @param history  the history.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of epochs.
  */
 size_t plim_history_num_epochs(const plim_history *history);
 
 /**
- * The best epoch, from 1, by plim_train_options_set_monitor(); the first of equals.
+ * Returns the best epoch, from 1, as plim_train_options_set_monitor() defines it.
  *
  * @param history  the history.
  *
- * @return the epoch; 0 if the monitor saw none, for NULL or a handle that is not live.
+ * @return the epoch; 0 if none was evaluated.
  */
 size_t plim_history_best_epoch(const plim_history *history);
 
 /**
  * Copies a column of the history, one number per epoch.
  *
- * @param history   the history.
- * @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS,
- *                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE, PLIM_HISTORY_ERROR or PLIM_HISTORY_VAL_NDCG.
- * @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated, there is no
- *                  validation split, or sampling is not adaptive; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * A number is NaN if the epoch was not evaluated, if there is no validation split, or if sampling
+ * is not adaptive, where the column depends on it. In plim_rank_train() the columns are about
+ * queries, and accuracy is that of pairs.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the column), PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+ * @param history   the history.
+ * @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY,
+ *                  PLIM_HISTORY_SECONDS, PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE,
+ *                  PLIM_HISTORY_ERROR or PLIM_HISTORY_VAL_NDCG.
+ * @param dst       receives plim_history_num_epochs() numbers.
+ * @param capacity  number of values that fit in `dst`.
+ *
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_history_copy(const plim_history *history, int32_t column, double *dst, size_t capacity);
+plim_status plim_history_copy(const plim_history *history,
+                              int32_t column,
+                              double *dst,
+                              size_t capacity);
 
 /**
- * Ends a history's handle.
+ * Frees a history.
  *
  * @param history  the history; NULL and handles that are not live are ignored.
  */
 void plim_history_free(plim_history *history);
 
 /**
- * How far from the optimum the T-th iterate of SGD can be: a bound on ‖w_T − w*‖² (Theorem 2).
+ * Bounds ‖w_T − w*‖² for SGD on a strongly convex objective (Theorem 2).
  *
- * For a strongly convex objective and steps 1/((l−δ)k), if every gradient used is wrong by at most δ times the norm of
- * the true one: G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)], where the first term counts twice at T = 2.
+ * The steps are 1/((l−δ)k), and every gradient has a relative error of at most δ:
  *
- * @param l      how strongly convex the objective is: f − (l/2)‖w‖² is convex; > 0. λ for a one-layer model with
- *               plim_model_set_regularization(). In a bound, T counts iterates and w_1 is the start.
- * @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
- * @param delta  δ, the relative error of the gradients; 0 <= delta < l.
+ *     G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)]
+ *
+ * At T = 2 the first term counts twice. In all bounds, w_1 is the start and T counts iterates, w*
+ * is the minimiser and f* = f(w*).
+ *
+ * @param l      modulus of strong convexity, > 0: f − (l/2)‖w‖² is convex. For a one-layer model it
+ *               is λ of plim_model_set_regularization().
+ * @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+ * @param delta  δ, 0 <= δ < l.
  * @param t      T, at least 1.
- * @param out    receives the bound; untouched unless PLIM_OK is returned.
+ * @param out    receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT; plim_last_error() names the condition that
- *         does not hold: "delta = 0.3: 0 <= delta < l = 0.1 does not hold". A bound too large for a double is refused
- *         too.
+ * @return PLIM_OK or a common error. plim_last_error() names the condition that does not hold:
+ *         "delta = 0.3: 0 <= delta < l = 0.1 does not hold".
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if the bound is too large for a double. This applies to
+ *           all bounds.
  */
 plim_status plim_bound_strongly_convex_iterate(double l,
                                                double big_g,
@@ -1797,52 +1981,66 @@ plim_status plim_bound_strongly_convex_iterate(double l,
                                                double *out);
 
 /**
- * How far from the least value the average of T iterates can be: a bound on f(w̄_T) − f* (Theorem 2).
+ * Bounds f(w̄_T) − f* for the mean w̄_T of the first T iterates, under the conditions of
+ * plim_bound_strongly_convex_iterate() (Theorem 2):
  *
- * In the setting of plim_bound_strongly_convex_iterate(): G²/(2T)·[δT + (1+δ)²/(l−δ)·(1 + log T)].
+ *     G²/(2T)·[δT + (1+δ)²/(l−δ)·(1 + log T)]
  *
- * @param l      how strongly convex the objective is; > 0.
- * @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
- * @param delta  δ, the relative error of the gradients; 0 <= delta < l.
+ * @param l      modulus of strong convexity, > 0.
+ * @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+ * @param delta  δ, 0 <= δ < l.
  * @param t      T, at least 1.
- * @param out    receives the bound; untouched unless PLIM_OK is returned.
+ * @param out    receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_bound_strongly_convex_average(double l, double big_g, double delta, size_t t, double *out);
+plim_status plim_bound_strongly_convex_average(double l,
+                                               double big_g,
+                                               double delta,
+                                               size_t t,
+                                               double *out);
 
 /**
- * How far from the least value the T-th iterate can be: a bound on f(w_T) − f* (Theorem 3).
+ * Bounds f(w_T) − f* under the conditions of plim_bound_strongly_convex_iterate() (Theorem 3).
  *
- * In the setting of plim_bound_strongly_convex_iterate(), if the gradient is also Lipschitz with constant L, and is 0
- * at w* (w* does not lie at the edge of a ball or box that iterates are kept in): L/2 times that bound.
+ * The gradient must also be Lipschitz with constant L, and 0 at w*: w* must not lie on the boundary
+ * of a ball or box that iterates are projected onto. The bound is L/2 times the bound on ‖w_T −
+ * w*‖².
  *
- * @param l      how strongly convex the objective is; > 0.
- * @param big_l  L, with which the gradient is Lipschitz; >= l.
- * @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
- * @param delta  δ, the relative error of the gradients; 0 <= delta < l.
+ * @param l      modulus of strong convexity, > 0.
+ * @param big_l  L, at least `l`.
+ * @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+ * @param delta  δ, 0 <= δ < l.
  * @param t      T, at least 1.
- * @param out    receives the bound; untouched unless PLIM_OK is returned.
+ * @param out    receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_bound_strongly_convex_value(double l, double big_l, double big_g, double delta, size_t t, double *out);
+plim_status plim_bound_strongly_convex_value(double l,
+                                             double big_l,
+                                             double big_g,
+                                             double delta,
+                                             size_t t,
+                                             double *out);
 
 /**
- * How far from the optimum the T-th iterate of SGD with a constant step c can be: a bound on ‖w_T − w*‖² (Theorem 4).
+ * Bounds ‖w_T − w*‖² for SGD with a constant step c on a strongly convex objective (Theorem 4):
  *
- * For a strongly convex objective: (1−2cl+cδ)^(T−1)·‖w_1−w*‖² + (δ + c(1+δ)²)/(2l−δ)·G². The first term dies out, the
- * second stays: a smaller step ends nearer, and gets there later.
+ *     (1−2cl+cδ)^(T−1)·‖w_1−w*‖² + (δ + c(1+δ)²)/(2l−δ)·G²
  *
- * @param l                         how strongly convex the objective is; > 0.
- * @param big_g                     G, at least the norm of the gradient wherever the iterates may be; > 0.
- * @param delta                     δ, the relative error of the gradients; 0 <= delta < l.
- * @param step                      c; 0 < c < 1/(2l−δ).
+ * The first term vanishes as T grows, the second remains. A smaller step makes the second one
+ * smaller, and the first one vanish later.
+ *
+ * @param l                         modulus of strong convexity, > 0.
+ * @param big_g                     G, > 0: an upper bound on the norm of the gradient wherever the
+ *                                  iterates may be.
+ * @param delta                     δ, 0 <= δ < l.
+ * @param step                      c, 0 < c < 1/(2l−δ).
  * @param t                         T, at least 1.
- * @param initial_distance_squared  ‖w_1−w*‖², or something larger; >= 0.
- * @param out                       receives the bound; untouched unless PLIM_OK is returned.
+ * @param initial_distance_squared  ‖w_1−w*‖² or an upper bound on it; >= 0.
+ * @param out                       receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_bound_constant_step(double l,
                                      double big_g,
@@ -1853,21 +2051,23 @@ plim_status plim_bound_constant_step(double l,
                                      double *out);
 
 /**
- * How far from the least value the average of T iterates can be on a convex objective: a bound on f(w̄_T) − f*
- * (Theorem 5).
+ * Bounds f(w̄_T) − f* for the mean w̄_T of the first T iterates on a convex objective (Theorem 5).
  *
- * For steps c/√k, iterates kept in a set of diameter D (plim_optimizer_set_ball(): twice the radius), and relative
- * errors of at most ρ/√T: 1/(2√T)·[(1/c+ρ)D² + G²(ρ + 2c(1+ρ/√T)²)]. The paper's constant in place of the 2 is too
- * small.
+ * The steps are c/√k, relative errors are at most ρ/√T, and iterates are projected onto a set of
+ * diameter D:
  *
- * @param big_g     G, at least the norm of the gradient wherever the iterates may be; > 0.
- * @param diameter  D, > 0.
+ *     1/(2√T)·[(1/c+ρ)D² + G²(ρ + 2c(1+ρ/√T)²)]
+ *
+ * The paper prints a smaller factor in place of 2c, which does not hold for T >= 3.
+ *
+ * @param big_g     G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+ * @param diameter  D, > 0: twice the radius of plim_optimizer_set_ball().
  * @param rho       ρ, >= 0.
- * @param c         the first step; > 0.
+ * @param c         the first step, > 0.
  * @param t         T, at least 1.
- * @param out       receives the bound; untouched unless PLIM_OK is returned.
+ * @param out       receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_bound_convex_average(double big_g,
                                       double diameter,
@@ -1877,55 +2077,71 @@ plim_status plim_bound_convex_average(double big_g,
                                       double *out);
 
 /**
- * How small the gradient gets at one of T iterates, convex or not: a bound on min_k ‖∇f(w_k)‖² (Theorem 6).
+ * Bounds the smallest ‖∇f(w_k)‖² among T iterates, for an objective that need not be convex
+ * (Theorem 6).
  *
- * For steps D_f/((1+δ)G√T), nothing projected, and a gradient that is Lipschitz with constant L:
- * (1+δ)·L·G·D_f/((1−δ)√T).
+ * The steps are D_f/((1+δ)G√T), nothing is projected, and the gradient is Lipschitz with constant
+ * L:
+ *
+ *     (1+δ)·L·G·D_f/((1−δ)√T)
  *
  * @param big_l  L, > 0.
- * @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
+ * @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
  * @param d_f    D_f = √(2(f(w_1)−f*)/L), > 0.
- * @param delta  δ, the relative error of the gradients; 0 <= delta < 1.
+ * @param delta  δ, the relative error of the gradients, 0 <= δ < 1.
  * @param t      T, at least 1.
- * @param out    receives the bound; untouched unless PLIM_OK is returned.
+ * @param out    receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_bound_nonconvex_gradient(double big_l, double big_g, double d_f, double delta, size_t t, double *out);
+plim_status plim_bound_nonconvex_gradient(double big_l,
+                                          double big_g,
+                                          double d_f,
+                                          double delta,
+                                          size_t t,
+                                          double *out);
 
 /**
- * How far from the least value the T-th iterate of SGD with step 1/L can be: a bound on f(w_T) − f* (Theorem 7).
+ * Bounds f(w_T) − f* for SGD with step 1/L on a strongly convex objective (Theorem 7).
  *
- * For a strongly convex objective whose gradient is Lipschitz with constant L, nothing projected, and gradients that
- * are wrong by at most δ_1, δ_2, … (absolutely, not relative to their norm):
- * (1−l/L)^(T−1)·(f(w_1)−f*) + 1/(2L)·Σ_{i<T} (1−l/L)^(T−1−i)·δ_i².
+ * The gradient is Lipschitz with constant L, nothing is projected, and the k-th gradient has an
+ * absolute error of at most δ_k:
  *
- * @param l            how strongly convex the objective is; 0 < l < L.
+ *     (1−l/L)^(T−1)·(f(w_1)−f*) + 1/(2L)·Σ_{i<T} (1−l/L)^(T−1−i)·δ_i²
+ *
+ * @param l            modulus of strong convexity, 0 < l < L.
  * @param big_l        L.
- * @param deltas       T−1 errors, each >= 0; NULL with T = 1.
+ * @param deltas       T − 1 errors δ_1, δ_2, …, each finite and >= 0; may be NULL if T is 1.
  * @param t            T, at least 1.
- * @param initial_gap  f(w_1) − f*, or something larger; >= 0.
- * @param out          receives the bound; untouched unless PLIM_OK is returned.
+ * @param initial_gap  f(w_1) − f* or an upper bound on it; >= 0.
+ * @param out          receives the bound.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_bound_linear(double l, double big_l, const double *deltas, size_t t, double initial_gap, double *out);
+plim_status plim_bound_linear(double l,
+                              double big_l,
+                              const double *deltas,
+                              size_t t,
+                              double initial_gap,
+                              double *out);
 
 /**
- * How many nodes to draw so that, with probability 1−ε, none of T gradients is wrong by δ or more.
+ * Computes how many nodes N to draw so that, with probability 1−ε, none of T gradients has a
+ * relative error of δ or more.
  *
- * The chance that a gradient from N draws misses by δ falls like C·exp(−τN); plim_tail_fit() measures C and τ for a δ.
- * Over T steps that makes T·C·exp(−τN), and this is the least N for which it is at most ε: log(T·C/ε)/τ, rounded up.
- * It undoes plim_sample_epsilon(), as far as a double tells ε from 0, from 1 and from the ε of one draw more or less.
+ * It assumes that one gradient misses δ with probability C·exp(−τN); plim_tail_fit() measures C and
+ * τ for a δ. Over T steps the probability is at most T·C·exp(−τN). N is the smallest number for
+ * which that is at most ε: log(T·C/ε)/τ, rounded up. It inverts plim_sample_epsilon(), as far as
+ * the precision of a double allows.
  *
- * @param tau      τ(δ), > 0.
+ * @param tau      τ, > 0.
  * @param c        C, > 0.
- * @param t        T, the number of steps; at least 1.
- * @param epsilon  ε, in (0, 1].
- * @param out      receives N, at least 1; untouched unless PLIM_OK is returned.
+ * @param t        T, the number of steps, at least 1.
+ * @param epsilon  ε, 0 < ε <= 1.
+ * @param out      receives N, at least 1.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or an N beyond
- *         any size).
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if N would exceed 2^53.
  */
 plim_status plim_sample_size(double tau,
                              double c,
@@ -1934,36 +2150,38 @@ plim_status plim_sample_size(double tau,
                              size_t *out);
 
 /**
- * The chance that at least one of T gradients from N draws is wrong by δ or more: min(1, T·C·exp(−τN)).
+ * Computes the probability that at least one of T gradients from N draws has a relative error of δ
+ * or more: min(1, T·C·exp(−τN)).
  *
- * @param tau          τ(δ), > 0.
+ * @param tau          τ for this δ, > 0.
  * @param c            C, > 0.
- * @param t            T, the number of steps; at least 1.
+ * @param t            T, the number of steps, at least 1.
  * @param sample_size  N, at least 1.
- * @param out          receives ε, which is 0 where no double is as small; untouched unless PLIM_OK is returned.
+ * @param out          receives ε; 0 if it is too small for a double.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range).
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_sample_epsilon(double tau, double c, size_t t, size_t sample_size, double *out);
 
 /**
- * How right T gradients from N draws are: the least δ that none of them misses by, with probability 1−ε.
+ * Computes the smallest δ that, with probability 1−ε, all of T gradients from N draws stay below.
  *
- * N draws suffice for a fitted δ if the margin τN − log(T·C/ε) is not negative. The answer lies between the last δ for
- * which they do not and the next, where the margin, taken to be linear in δ, is 0. If they suffice for every δ it is
- * the first.
+ * N draws suffice for a fitted δ if its margin τN − log(T·C/ε) is not negative. The result lies
+ * between the last δ for which N draws do not suffice and the next one, where a linear
+ * interpolation of the margin is 0. If they suffice for every δ, it is the first.
  *
- * @param deltas       `count` relative errors in rising order, each > 0, for which C and τ were fitted.
- * @param cs           the `count` C, each > 0.
- * @param taus         the `count` τ, each > 0.
+ * @param deltas       `count` relative errors in ascending order, each > 0, for which C and τ were
+ *                     fitted.
+ * @param cs           `count` values of C, each > 0.
+ * @param taus         `count` values of τ, each > 0.
  * @param count        at least 1.
- * @param t            T, the number of steps; at least 1.
- * @param epsilon      ε, in (0, 1].
+ * @param t            T, the number of steps, at least 1.
+ * @param epsilon      ε, 0 < ε <= 1.
  * @param sample_size  N, at least 1.
- * @param out          receives δ; untouched unless PLIM_OK is returned.
+ * @param out          receives δ.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or N draws that
- *         do not suffice for the largest δ).
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if N draws do not suffice for the largest δ.
  */
 plim_status plim_sample_delta(const double *deltas,
                               const double *cs,
@@ -1975,78 +2193,81 @@ plim_status plim_sample_delta(const double *deltas,
                               double *out);
 
 /**
- * Makes options of a measurement with their defaults.
+ * Creates options of a measurement with their default values.
  *
- * @param out  receives the options; release them with plim_probe_options_free(). Untouched unless PLIM_OK is returned.
+ * @param out  receives the options; free them with plim_probe_options_free().
  *
- * @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_probe_options_new(plim_probe_options **out);
 
 /**
- * Ends the options' handle.
+ * Frees options of a measurement.
  *
  * @param options  the options; NULL and handles that are not live are ignored.
  */
 void plim_probe_options_free(plim_probe_options *options);
 
 /**
- * Sets how many gradients are drawn for each sample size.
+ * Sets the number of gradients drawn per sample size.
  *
  * @param options  the options.
- * @param draws    at least 2; 10,000 at first. A chance much below 1/draws cannot be seen.
+ * @param draws    2 .. INT32_MAX. Default: 10,000. Probabilities far below 1/`draws` cannot be
+ *                 measured.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_probe_options_set_draws(plim_probe_options *options, size_t draws);
 
 /**
- * Sets the seed of the draws. The estimator's own seed plays no part in a measurement, and its counter does not move.
+ * Sets the seed of the draws. A sample size has the same draws under the same seed, whichever other
+ * sizes are measured.
  *
  * @param options  the options.
- * @param seed     0 at first. A sample size has the same draws under the same seed, whichever others are measured.
+ * @param seed     any value. Default: 0.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_probe_options_set_seed(plim_probe_options *options, uint64_t seed);
 
 /**
- * Sets the nodes whose gradient is estimated; h is then their exact gradient.
+ * Sets the nodes, or queries, whose gradient is estimated. The exact gradient h is then theirs.
  *
  * @param options  the options.
- * @param nodes    `count` distinct labelled nodes; NULL with 0 for all training nodes, which is the default. Copied, and
- *                 checked against the graph by the measurement.
- * @param count    number of nodes; at least 1 unless `nodes` is NULL.
+ * @param nodes    `count` different ids; (NULL, 0) for all training nodes or queries, which is the
+ *                 default. The measurement checks that they can be trained on.
+ * @param count    length of `nodes`; at least 1 unless `nodes` is NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty list), PLIM_ERROR_INVALID_HANDLE,
- *         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_probe_options_set_batch(plim_probe_options *options,
                                          const int32_t *nodes,
                                          size_t count);
 
 /**
- * Sets a function that is told of progress and may cancel.
+ * Sets a callback that receives progress and can cancel.
  *
  * @param options    the options.
- * @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
- *                   callable as long as a measurement with these options may run.
- * @param user_data  handed to the function as it is; it must live as long.
+ * @param fn         the callback; see plim_progress_fn. Default: NULL for none.
+ * @param user_data  passed to the callback.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_probe_options_set_progress(plim_probe_options *options, plim_progress_fn fn, void *user_data);
+plim_status plim_probe_options_set_progress(plim_probe_options *options,
+                                            plim_progress_fn fn,
+                                            void *user_data);
 
 /**
- * Sets a function that is told what a measurement does and finds: each sample size, what a planner tries, why it fails.
+ * Sets a callback that receives log messages: the results for each sample size, what a planner
+ * tries, and why a measurement fails.
  *
  * @param options    the options.
- * @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
- *                   which includes those before it. Messages of other levels are never made, and cost nothing.
- * @param fn         the function; NULL for none, which is the default. See plim_log_fn.
- * @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+ * @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG: messages of
+ *                   this level and of those before it are sent. Others are not even formatted.
+ * @param fn         the callback; see plim_log_fn. Default: NULL for none.
+ * @param user_data  passed to the callback.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_probe_options_set_log(plim_probe_options *options,
                                        int32_t level,
@@ -2054,31 +2275,35 @@ plim_status plim_probe_options_set_log(plim_probe_options *options,
                                        void *user_data);
 
 /**
- * Measures how often an estimator's gradient is wrong by δ or more.
+ * Measures how often the gradient of an estimator has a relative error of δ or more.
  *
- * The exact gradient h is computed once, at the model's present parameters; then, for each sample size, so many independent
- * estimates g are drawn as the options say, and those with ‖g−h‖ >= δ‖h‖ are counted. Work is shared among the model's
- * threads; the result is the same for any number of them.
+ * The exact gradient h is computed once, at the model's current parameters. Then, for each sample
+ * size, independent estimates g are drawn, and those with ‖g−h‖ >= δ‖h‖ are counted. The model's
+ * threads share the work. The result does not depend on their number.
  *
- * @param estimator     what to measure. Its seed, counter and sizes stay as they are.
- * @param model         the model, at whose parameters the gradient is taken.
- * @param graph         a graph with features that fit the model and labels.
- * @param sample_sizes  `num_sizes` sizes, each at least 1: each in turn replaces every sample size of the estimator but 0.
- *                      For the unbiased estimator they are batch sizes, at most the number of nodes. The full one is
- *                      always right.
+ * @param estimator     the estimator to measure. It does not change; its seed and counter are not
+ *                      used.
+ * @param model         the model.
+ * @param graph         a graph with labels, and with features that fit the model.
+ * @param sample_sizes  `num_sizes` numbers, 1 .. INT32_MAX. Each in turn replaces all sample sizes
+ *                      of the estimator that are not 0. For the unbiased estimator they are batch
+ *                      sizes, at most the number of nodes. The full estimator has no error.
  * @param num_sizes     at least 1.
- * @param deltas        `num_deltas` relative errors, each > 0.
- * @param num_deltas    number of relative errors.
- * @param options       how to measure, or NULL for the defaults.
- * @param out           receives num_sizes × num_deltas shares, row by row of a sample size; untouched unless PLIM_OK is
- *                      returned.
- * @param capacity      numbers that `out` has room for.
+ * @param deltas        `num_deltas` relative errors δ, each finite and > 0.
+ * @param num_deltas    length of `deltas`.
+ * @param options       the options, or NULL for the defaults.
+ * @param out           receives num_sizes × num_deltas fractions, one row per sample size.
+ * @param capacity      number of values that fit in `out`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, a batch that the graph
- *         does not allow, or a gradient of 0), PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA,
- *         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_DIVERGED (a gradient
- *         that is not finite), PLIM_ERROR_CANCELLED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
- *         PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if the batch of the options is not valid for the graph
+ *           or the estimator, or the exact gradient is 0.
+ *         PLIM_ERROR_SHAPE_MISMATCH: estimator, model and graph do not fit each other.
+ *         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training
+ *           node has no label.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator is for rankings.
+ *         PLIM_ERROR_DIVERGED: a gradient is not finite.
+ *         PLIM_ERROR_CANCELLED: the progress callback returned a non-zero value.
  */
 plim_status plim_tail_probability(const plim_estimator *estimator,
                                   const plim_model *model,
@@ -2092,19 +2317,19 @@ plim_status plim_tail_probability(const plim_estimator *estimator,
                                   size_t capacity);
 
 /**
- * Measures the same as plim_tail_probability(), and keeps more of it: intervals, bias and deviation.
+ * Measures the same as plim_tail_probability(), and keeps intervals, bias and deviation as well.
  *
- * @param estimator     what to measure. Its seed, counter and sizes stay as they are.
- * @param model         the model, at whose parameters the gradient is taken.
- * @param graph         a graph with features that fit the model and labels.
- * @param sample_sizes  `num_sizes` sizes, as for plim_tail_probability().
+ * @param estimator     the estimator to measure; see plim_tail_probability().
+ * @param model         the model.
+ * @param graph         a graph with labels, and with features that fit the model.
+ * @param sample_sizes  `num_sizes` sizes; see plim_tail_probability().
  * @param num_sizes     at least 1.
- * @param deltas        `num_deltas` relative errors, each > 0; (NULL, 0) for none.
- * @param num_deltas    number of relative errors.
- * @param options       how to measure, or NULL for the defaults.
- * @param out           receives the tail; release it with plim_tail_free(). Untouched unless PLIM_OK is returned.
+ * @param deltas        `num_deltas` relative errors δ, each finite and > 0; (NULL, 0) for none.
+ * @param num_deltas    length of `deltas`.
+ * @param options       the options, or NULL for the defaults.
+ * @param out           receives the tail; free it with plim_tail_free().
  *
- * @return as plim_tail_probability(), but for PLIM_ERROR_BUFFER_TOO_SMALL.
+ * @return as plim_tail_probability().
  */
 plim_status plim_tail_new(const plim_estimator *estimator,
                           const plim_model *model,
@@ -2117,16 +2342,16 @@ plim_status plim_tail_new(const plim_estimator *estimator,
                           plim_tail **out);
 
 /**
- * Copies what was measured.
+ * Copies results of a measurement.
  *
  * @param tail      the tail.
- * @param what      PLIM_TAIL_PROBABILITY, PLIM_TAIL_LOWER or PLIM_TAIL_UPPER: a number for each sample size and δ, row by
- *                  row of a sample size; PLIM_TAIL_ERROR, PLIM_TAIL_BIAS or PLIM_TAIL_DEVIATION: one for each sample size.
- * @param dst       receives the numbers; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * @param what      PLIM_TAIL_PROBABILITY, PLIM_TAIL_LOWER or PLIM_TAIL_UPPER: one row of num_deltas
+ *                  numbers per sample size. PLIM_TAIL_ERROR, PLIM_TAIL_BIAS or PLIM_TAIL_DEVIATION:
+ *                  one number per sample size.
+ * @param dst       receives the numbers.
+ * @param capacity  number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (`what`), PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_tail_copy(const plim_tail *tail,
                            int32_t what,
@@ -2134,37 +2359,37 @@ plim_status plim_tail_copy(const plim_tail *tail,
                            size_t capacity);
 
 /**
- * The norm of the exact gradient that errors are relative to.
+ * Returns the norm of the exact gradient, to which errors are relative.
  *
  * @param tail  the tail.
  *
- * @return ‖h‖, > 0; 0 for NULL or a handle that is not live.
+ * @return ‖h‖, > 0.
  */
 double plim_tail_norm(const plim_tail *tail);
 
 /**
- * Ends a tail's handle.
+ * Frees a tail.
  *
  * @param tail  the tail; NULL and handles that are not live are ignored.
  */
 void plim_tail_free(plim_tail *tail);
 
 /**
- * Fits C and τ of a tail that falls like C·exp(−τN), for plim_sample_size().
+ * Fits C and τ of a tail C·exp(−τN), for plim_sample_size().
  *
- * Least squares of log p on N, weighted by draws·p/(1−p), over the points of which 10 to draws − 10 gradients missed.
+ * The fit is a least-squares line through log p over N, with weights draws·p/(1−p). It uses the
+ * points of which 10 .. draws − 10 gradients missed δ.
  *
  * @param sample_sizes   `count` sizes N, each at least 1.
- * @param probabilities  the `count` shares that missed by one δ, each in [0, 1].
- * @param count          number of points; at least 3 of them must have enough misses and hits.
- * @param draws          gradients that each share was counted over.
- * @param c              receives C, or NULL.
- * @param tau            receives τ, or NULL; not above 0 if the tail does not fall.
- * @param r_squared      receives how well the line fits, 1 being perfect, or NULL. All untouched unless PLIM_OK is
- *                       returned.
+ * @param probabilities  `count` fractions p that missed one δ, each in [0, 1].
+ * @param count          number of points.
+ * @param draws          number of gradients behind each fraction.
+ * @param c              receives C; may be NULL.
+ * @param tau            receives τ, which is <= 0 if the tail does not fall; may be NULL.
+ * @param r_squared      receives r² of the fit, 1 for a perfect one; may be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range),
- *         PLIM_ERROR_MISSING_DATA (too few usable points) or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_MISSING_DATA: fewer than 3 points are usable, or all have the same size.
  */
 plim_status plim_tail_fit(const size_t *sample_sizes,
                           const double *probabilities,
@@ -2175,30 +2400,35 @@ plim_status plim_tail_fit(const size_t *sample_sizes,
                           double *r_squared);
 
 /**
- * Looks for the smallest sample size at which, with probability 1−ε, none of T gradients is wrong by δ or more, and
- * measures what a gradient of that size costs.
+ * Searches for the smallest sample size at which, with probability 1−ε, none of T gradients has a
+ * relative error of δ or more, and measures its cost.
  *
- * Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does; a size will do if the
- * upper 95 % limit of its misses is at most ε/T. Where that is less than so many draws can show, a tail is fitted to larger
- * chances (plim_tail_fit()) and followed. All of it holds at the model's present parameters: as training goes on the
- * gradient shrinks and a plan should be made anew, or left to plim_train_options_set_adaptive().
+ * Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does.
+ * A size meets the goal if the upper 95 % limit of its misses is at most ε/T. If ε/T is too small
+ * for the number of draws to show, a tail is fitted to larger probabilities, as plim_tail_fit()
+ * does, and extrapolated.
  *
- * The sample size is deterministic by the options' seed; seconds, and so the answer of plim_plan_pays(), are measured.
+ * The plan holds at the model's current parameters. The gradient shrinks in training, so make a new
+ * plan from time to time, or use plim_train_options_set_adaptive().
  *
- * @param estimator  what to plan for: a consistent estimator, whose sample sizes but 0 are replaced, or the unbiased one,
- *                   whose batch size is planned. It stays as it is.
- * @param model      the model, at whose parameters the gradient is taken; its threads share the work.
- * @param graph      a graph with features that fit the model and labels.
- * @param delta      δ, relative to the norm of the exact gradient; > 0.
- * @param epsilon    ε, in (0, 1].
- * @param t          T, the number of steps; at least 1.
- * @param options    how to measure, or NULL for the defaults.
- * @param out        receives the plan; release it with plim_plan_free(). Untouched unless PLIM_OK is returned.
+ * The sample size depends on the seed of the options only. Seconds, and so plim_plan_pays(), are
+ * measured.
  *
- * @return PLIM_OK (also if no size will do), PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT,
- *         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (also a tail too steep to fit: more draws may help),
- *         PLIM_ERROR_UNSUPPORTED (an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
- *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @param estimator  a consistent estimator, whose sample sizes that are not 0 are planned, or the
+ *                   unbiased one, whose batch size is planned. It does not change.
+ * @param model      the model; its threads share the work.
+ * @param graph      a graph with labels, and with features that fit the model.
+ * @param delta      δ, finite and > 0, relative to the norm of the exact gradient.
+ * @param epsilon    ε, 0 < ε <= 1.
+ * @param t          T, the number of steps, at least 1.
+ * @param options    the options, or NULL for the defaults.
+ * @param out        receives the plan; free it with plim_plan_free().
+ *
+ * @return PLIM_OK, also if no size meets the goal, or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_DIVERGED,
+ *           PLIM_ERROR_CANCELLED: as plim_tail_probability().
+ *         PLIM_ERROR_MISSING_DATA: also if the tail is too steep to fit; more draws may help.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator draws nothing, or is for rankings.
  */
 plim_status plim_plan_new(const plim_estimator *estimator,
                           const plim_model *model,
@@ -2210,81 +2440,83 @@ plim_status plim_plan_new(const plim_estimator *estimator,
                           plim_plan **out);
 
 /**
- * Whether to sample.
+ * Returns whether sampling pays.
+ *
+ * It pays if a sample size meets the goal and its gradient takes less time than the exact one.
+ * Unless the estimator is the unbiased one, it must also take less time than the unbiased gradient
+ * of a batch that meets the goal.
  *
  * @param plan  the plan.
  *
- * @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and, unless the estimator
- *         is the unbiased one, than an unbiased batch that is as right; 0 if not ("do not sample"), for NULL or a handle
- *         that is not live.
+ * @return 1 if sampling pays, else 0.
  */
 int32_t plim_plan_pays(const plim_plan *plan);
 
 /**
- * Number of sample sizes: the estimator's layers, or 1 for the unbiased one.
+ * Returns the number of sample sizes: the number of layers of a consistent estimator, else 1.
  *
  * @param plan  the plan.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of sizes.
  */
 size_t plim_plan_num_sizes(const plim_plan *plan);
 
 /**
- * Copies the sample sizes, ready for plim_estimator_consistent(): 0 for a layer whose input is exact.
+ * Copies the sample sizes, in the form that plim_estimator_consistent() takes.
  *
  * @param plan      the plan.
- * @param dst       receives plim_plan_num_sizes() sizes, input layer first, or the unbiased estimator's batch size; all 0
- *                  if no size meets the goal. Untouched unless PLIM_OK is returned.
- * @param capacity  sizes that `dst` has room for.
+ * @param dst       receives plim_plan_num_sizes() sizes: the input layer first, 0 for an exact
+ *                  input; or the batch size of the unbiased estimator. All are 0 if no size meets
+ *                  the goal.
+ * @param capacity  number of sizes that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL or PLIM_ERROR_INVALID_HANDLE.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_plan_copy_sizes(const plim_plan *plan,
-                                 size_t *dst,
-                                 size_t capacity);
+plim_status plim_plan_copy_sizes(const plim_plan *plan, size_t *dst, size_t capacity);
 
 /**
- * Gives one number of a plan.
+ * Copies one number of a plan.
  *
  * @param plan  the plan.
  * @param what  a PLIM_PLAN_ constant, from PLIM_PLAN_SAMPLE_SIZE to PLIM_PLAN_R_SQUARED.
- * @param out   receives the number; untouched unless PLIM_OK is returned.
+ * @param out   receives the number.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (`what`) or PLIM_ERROR_INVALID_HANDLE.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_plan_get(const plim_plan *plan, int32_t what, double *out);
 
 /**
- * Says the plan in words: whether to sample, how many nodes, and the two costs.
+ * Copies a description of the plan in English: whether to sample, how many nodes, and the costs.
  *
  * @param plan      the plan.
- * @param dst       receives the text, ended by a zero byte; untouched unless PLIM_OK is returned.
- * @param capacity  bytes that `dst` has room for; PLIM_PLAN_TEXT_SIZE is enough.
+ * @param dst       receives the text, terminated by NUL.
+ * @param capacity  number of bytes that fit in `dst`; PLIM_PLAN_TEXT_SIZE is enough.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL or PLIM_ERROR_INVALID_HANDLE.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_plan_describe(const plim_plan *plan, char *dst, size_t capacity);
 
 /**
- * Ends a plan's handle.
+ * Frees a plan.
  *
  * @param plan  the plan; NULL and handles that are not live are ignored.
  */
 void plim_plan_free(plim_plan *plan);
 
 /**
- * Copies queries and documents with dense features. All queries are training queries at first.
+ * Creates ranking data with dense features. All queries are training queries at first.
  *
- * @param num_documents  number of documents, those of all queries; at least 1.
- * @param num_features   columns of the features; at least 1.
- * @param row_major      `num_documents` × `num_features` finite values, a row per document; borrowed for the call only.
- * @param relevance      `num_documents` numbers in [0, 1000], the higher the more relevant.
- * @param num_queries    number of queries; at least 1.
- * @param offsets        `num_queries` + 1 numbers: query q has the documents offsets[q] .. offsets[q+1] − 1, at least one.
- * @param out            receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+ * @param num_documents  number of documents of all queries, 1 .. INT32_MAX.
+ * @param num_features   number of columns, 1 .. INT32_MAX.
+ * @param row_major      `num_documents × num_features` finite values, one row per document.
+ * @param relevance      `num_documents` numbers, 0 .. 1000; higher is more relevant.
+ * @param num_queries    number of queries, 1 .. INT32_MAX.
+ * @param offsets        `num_queries + 1` ascending numbers: query q has the documents offsets[q]
+ *                       .. offsets[q + 1] − 1, at least one.
+ * @param out            receives the data; free them with plim_rank_data_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH (the last offset is not
- *         the number of documents) or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the last offset is not the number of documents.
  */
 plim_status plim_rank_data_new(size_t num_documents,
                                size_t num_features,
@@ -2295,17 +2527,20 @@ plim_status plim_rank_data_new(size_t num_documents,
                                plim_rank_data **out);
 
 /**
- * Copies queries and documents with sparse features, row by row. All queries are training queries at first.
+ * Creates ranking data with features in compressed sparse rows. All queries are training queries at
+ * first.
  *
- * @param num_documents  number of documents, those of all queries; at least 1.
- * @param num_features   columns of the features; at least 1.
- * @param indptr         `num_documents` + 1 offsets that begin with 0 and never fall.
- * @param indices        indptr[num_documents] columns, in any order within a row; repeated ones add up.
- * @param values         as many finite values.
- * @param relevance      `num_documents` numbers in [0, 1000], the higher the more relevant.
- * @param num_queries    number of queries; at least 1.
- * @param offsets        `num_queries` + 1 numbers, as for plim_rank_data_new().
- * @param out            receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+ * @param num_documents  number of documents of all queries, 1 .. INT32_MAX.
+ * @param num_features   number of columns, 1 .. INT32_MAX.
+ * @param indptr         `num_documents + 1` offsets; the first is 0, and none is less than the one
+ *                       before it.
+ * @param indices        `indptr[num_documents]` column ids, in any order within a row; repeated
+ *                       entries are added.
+ * @param values         `indptr[num_documents]` finite values.
+ * @param relevance      `num_documents` numbers, 0 .. 1000; higher is more relevant.
+ * @param num_queries    number of queries, 1 .. INT32_MAX.
+ * @param offsets        `num_queries + 1` numbers; see plim_rank_data_new().
+ * @param out            receives the data; free them with plim_rank_data_free().
  *
  * @return as plim_rank_data_new().
  */
@@ -2320,184 +2555,202 @@ plim_status plim_rank_data_new_sparse(size_t num_documents,
                                       plim_rank_data **out);
 
 /**
- * Reads a file in LETOR's format, which is SVMlight's with queries: a line per document.
+ * Reads ranking data from a text file in the format of LETOR and SVMlight, one document per line.
  *
- * A line is a relevance, a query and features: `2 qid:10 1:0.5 7:-3 # anything`. Features are numbered from 1 and may stand
- * in any order, none twice; those that are missing are 0. The lines of a query stand together. Blank lines and what follows
- * a # are skipped. All queries are training queries at first.
+ * A line holds a relevance, a query and features: `2 qid:10 1:0.5 7:-3 # comment`. Features count
+ * from 1, in any order and each at most once; missing ones are 0. The lines of a query are
+ * consecutive. Blank lines and the text after # are ignored. All queries are training queries at
+ * first.
  *
  * @param path          a file name.
- * @param num_features  columns of the features; 0 for the largest number that the file names. Files that belong together
- *                      may not all name the last feature: tell it.
- * @param out           receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+ * @param num_features  number of columns, or 0 for the largest feature in the file. Set it if
+ *                      several files belong together, since a file need not contain the last
+ *                      feature.
+ * @param out           receives the data; free them with plim_rank_data_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_IO, PLIM_ERROR_BAD_FORMAT or
- *         PLIM_ERROR_OUT_OF_MEMORY; plim_last_error() names line and column: "train.txt: line 3: column 9: "0" is outside
- *         [1, 136]".
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: the file cannot be read.
+ *         PLIM_ERROR_BAD_FORMAT: plim_last_error() names line and column: "train.txt: line 3:
+ *           column 9: "0" is outside [1, 136]".
  */
-plim_status plim_rank_data_load(const char *path,
-                                size_t num_features,
-                                plim_rank_data **out);
+plim_status plim_rank_data_load(const char *path, size_t num_features, plim_rank_data **out);
 
 /**
- * Ends the data's handle.
+ * Frees ranking data.
  *
  * @param data  the data; NULL and handles that are not live are ignored.
  */
 void plim_rank_data_free(plim_rank_data *data);
 
 /**
- * Adds all queries of other data at the end, and puts them into a split: a file of validation queries, say.
+ * Appends all queries of other data and adds them to a split, for example the queries of a
+ * validation file.
  *
- * @param data   the data that grow.
- * @param other  data with as many features, standardised by the same numbers or, as `data`, not at all. They stay as they
- *               are; their splits play no part.
+ * @param data   the data to extend.
+ * @param other  data with the same number of features, which either both are standardised by the
+ *               same numbers or neither is. It does not change, and its splits are ignored.
  * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH,
- *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY (also if both are the same) or PLIM_ERROR_OUT_OF_MEMORY. On failure the
- *         data are as they were.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if the two are not standardised alike.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the numbers of features differ.
+ *         PLIM_ERROR_BUSY: also if both are the same handle.
  */
 plim_status plim_rank_data_append(plim_rank_data *data,
                                   const plim_rank_data *other,
                                   int32_t split);
 
 /**
- * Takes the mean off each feature and divides it by its standard deviation, as measured on training documents.
+ * Standardises each feature: subtracts the mean over the training documents and divides by their
+ * standard deviation.
  *
- * The features become dense. A feature that does not vary is not divided. Of data that have been standardised the numbers
- * used are kept: to treat others alike, name these as their reference.
+ * The features become dense. A feature that is constant is not divided. The data keep the means and
+ * deviations, so that other data can be standardised alike by naming these as reference.
  *
  * @param data       the data, not yet standardised.
- * @param reference  whose training documents are measured, or, if they have been standardised, whose numbers are used again;
- *                   NULL for the data's own training documents.
+ * @param reference  the data whose training documents define means and deviations. If it is
+ *                   standardised, the numbers it keeps are used. NULL selects `data` itself.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (standardised already), PLIM_ERROR_SHAPE_MISMATCH
- *         (another number of features), PLIM_ERROR_MISSING_DATA (no training queries), PLIM_ERROR_INVALID_HANDLE,
- *         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY. On failure the data are as they were.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: `data` is standardised already, or a result is not finite.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the numbers of features differ.
+ *         PLIM_ERROR_MISSING_DATA: the reference has no training queries.
  */
 plim_status plim_rank_data_standardize(plim_rank_data *data,
                                        const plim_rank_data *reference);
 
 /**
- * Says which queries belong to a split, in place of those that did.
+ * Sets the queries of a split, replacing earlier ones.
  *
  * @param data     the data.
  * @param split    PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param queries  `count` query numbers, none twice.
- * @param count    0 empties the split; `queries` may then be NULL.
+ * @param queries  `count` different query numbers.
+ * @param count    number of queries; 0 empties the split, and `queries` may then be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
- *         PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_rank_data_set_split(plim_rank_data *data, int32_t split, const int32_t *queries, size_t count);
+plim_status plim_rank_data_set_split(plim_rank_data *data,
+                                     int32_t split,
+                                     const int32_t *queries,
+                                     size_t count);
 
 /**
- * Says how NDCG is measured: the sum over the first k documents of gain / log2(1 + place), by that of the best order.
+ * Sets how NDCG is computed: the sum of gain / log2(1 + rank) over the first k documents, divided
+ * by the same sum for the best order.
  *
- * Documents of equal scores share their places, as in scikit-learn's ndcg_score().
+ * Documents with equal scores share their ranks, as in scikit-learn's ndcg_score().
  *
  * @param data    the data.
- * @param cutoff  k; 0 for all documents of a query; 10 at first.
- * @param gain    PLIM_RANK_GAIN_EXPONENTIAL, which is the default, or PLIM_RANK_GAIN_LINEAR.
+ * @param cutoff  k, or 0 for all documents of a query. Default: 10.
+ * @param gain    PLIM_RANK_GAIN_EXPONENTIAL (default) or PLIM_RANK_GAIN_LINEAR.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
 plim_status plim_rank_data_set_ndcg(plim_rank_data *data, size_t cutoff, int32_t gain);
 
 /**
- * Number of queries.
+ * Returns the number of queries.
  *
  * @param data  the data.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of queries.
  */
 size_t plim_rank_data_num_queries(const plim_rank_data *data);
 
 /**
- * Number of documents, those of all queries.
+ * Returns the number of documents of all queries.
  *
  * @param data  the data.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of documents.
  */
 size_t plim_rank_data_num_documents(const plim_rank_data *data);
 
 /**
- * Number of features.
+ * Returns the number of features per document.
  *
  * @param data  the data.
  *
- * @return the number; 0 for NULL or a handle that is not live.
+ * @return the number of features.
  */
 size_t plim_rank_data_num_features(const plim_rank_data *data);
 
 /**
- * Number of queries of a split.
+ * Returns the number of queries in a split.
  *
  * @param data   the data.
  * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
  *
- * @return the number; 0 for another split, NULL or a handle that is not live.
+ * @return the number; 0 if `split` is none of these.
  */
 size_t plim_rank_data_split_size(const plim_rank_data *data, int32_t split);
 
 /**
- * Copies the queries of a split.
+ * Copies the queries of a split, in the order in which they were set.
  *
  * @param data      the data.
  * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param dst       receives plim_rank_data_split_size() query numbers; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * @param dst       receives plim_rank_data_split_size() query numbers.
+ * @param capacity  number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_rank_data_copy_split(const plim_rank_data *data, int32_t split, int32_t *dst, size_t capacity);
+plim_status plim_rank_data_copy_split(const plim_rank_data *data,
+                                      int32_t split,
+                                      int32_t *dst,
+                                      size_t capacity);
 
 /**
- * Copies where the documents of each query begin, and their number at last.
+ * Copies the index of the first document of each query, followed by the number of documents.
  *
  * @param data      the data.
- * @param dst       receives plim_rank_data_num_queries() + 1 numbers; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * @param dst       receives plim_rank_data_num_queries() + 1 numbers.
+ * @param capacity  number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_rank_data_copy_offsets(const plim_rank_data *data, int64_t *dst, size_t capacity);
+plim_status plim_rank_data_copy_offsets(const plim_rank_data *data,
+                                        int64_t *dst,
+                                        size_t capacity);
 
 /**
  * Copies the relevance of each document.
  *
  * @param data      the data.
- * @param dst       receives plim_rank_data_num_documents() numbers; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * @param dst       receives plim_rank_data_num_documents() numbers.
+ * @param capacity  number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_rank_data_copy_relevance(const plim_rank_data *data, int32_t *dst, size_t capacity);
+plim_status plim_rank_data_copy_relevance(const plim_rank_data *data,
+                                          int32_t *dst,
+                                          size_t capacity);
 
 /**
- * Copies what a file calls each query: the number after qid. Of data from arrays it is the query's own number.
+ * Copies the id of each query: the number after qid in the file, or the query's index if the data
+ * do not come from a file.
  *
  * @param data      the data.
- * @param dst       receives plim_rank_data_num_queries() numbers; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * @param dst       receives plim_rank_data_num_queries() ids.
+ * @param capacity  number of ids that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK or a common error.
  */
-plim_status plim_rank_data_copy_query_ids(const plim_rank_data *data, int64_t *dst, size_t capacity);
+plim_status plim_rank_data_copy_query_ids(const plim_rank_data *data,
+                                          int64_t *dst,
+                                          size_t capacity);
 
 /**
- * Scores all documents: the higher, the further up.
+ * Computes the score of every document. A higher score ranks higher.
  *
- * @param model     a model with the data's number of inputs and one output.
+ * @param model     a model whose input width is the number of features, with one output.
  * @param data      the data.
- * @param dst       receives plim_rank_data_num_documents() scores; untouched unless PLIM_OK is returned.
- * @param capacity  scores that `dst` has room for.
+ * @param dst       receives plim_rank_data_num_documents() scores.
+ * @param capacity  number of scores that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
- *         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+ *         PLIM_ERROR_DIVERGED: a score is not finite.
  */
 plim_status plim_rank_score(const plim_model *model,
                             const plim_rank_data *data,
@@ -2505,21 +2758,22 @@ plim_status plim_rank_score(const plim_model *model,
                             size_t capacity);
 
 /**
- * Measures a model on the queries of a split, nothing sampled.
+ * Measures a model on the queries of a split exactly, without sampling.
  *
- * Loss and accuracy are means over the queries that have two documents of different relevance; NDCG is a mean over all
- * queries of the split, of which one without a relevant document counts as 0.
+ * Loss and accuracy are means over the queries that have two documents of different relevance. NDCG
+ * is a mean over all queries of the split; a query without a relevant document counts as 0.
  *
- * @param model     a model with the data's number of inputs and one output.
+ * @param model     a model whose input width is the number of features, with one output.
  * @param data      the data.
  * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
- * @param loss      receives the mean pair loss, without λ; may be NULL.
- * @param accuracy  receives the share of pairs in the right order; may be NULL.
- * @param ndcg      receives NDCG, as plim_rank_data_set_ndcg() says; may be NULL. All untouched unless PLIM_OK is returned.
+ * @param loss      receives the mean loss, without the penalty of λ; may be NULL.
+ * @param accuracy  receives the fraction of pairs in the right order; may be NULL.
+ * @param ndcg      receives NDCG, as plim_rank_data_set_ndcg() defines it; may be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split), PLIM_ERROR_SHAPE_MISMATCH,
- *         PLIM_ERROR_MISSING_DATA (no query with a pair), PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE,
- *         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+ *         PLIM_ERROR_MISSING_DATA: no query of the split has two documents of different relevance.
+ *         PLIM_ERROR_DIVERGED: a score or the loss is not finite.
  */
 plim_status plim_rank_evaluate(const plim_model *model,
                                const plim_rank_data *data,
@@ -2529,18 +2783,20 @@ plim_status plim_rank_evaluate(const plim_model *model,
                                double *ndcg);
 
 /**
- * Measures a model on each query of a split, nothing sampled.
+ * Measures a model on each query of a split exactly, without sampling.
  *
- * @param model     a model with the data's number of inputs and one output.
+ * @param model     a model whose input width is the number of features, with one output.
  * @param data      the data.
  * @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
  * @param measure   PLIM_RANK_MEASURE_LOSS, PLIM_RANK_MEASURE_ACCURACY or PLIM_RANK_MEASURE_NDCG.
- * @param dst       receives plim_rank_data_split_size() numbers, in the split's order; untouched unless PLIM_OK is returned.
- * @param capacity  numbers that `dst` has room for.
+ * @param dst       receives plim_rank_data_split_size() numbers, in the order of
+ *                  plim_rank_data_copy_split().
+ * @param capacity  number of values that fit in `dst`.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split or the measure),
- *         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (an empty split), PLIM_ERROR_BUFFER_TOO_SMALL,
- *         PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+ *         PLIM_ERROR_MISSING_DATA: the split is empty.
+ *         PLIM_ERROR_DIVERGED: a score is not finite.
  */
 plim_status plim_rank_measure(const plim_model *model,
                               const plim_rank_data *data,
@@ -2550,27 +2806,30 @@ plim_status plim_rank_measure(const plim_model *model,
                               size_t capacity);
 
 /**
- * Estimates loss and gradient of a ranking at the model's parameters.
+ * Estimates the gradient of the ranking objective, and its value, at the model's parameters.
  *
- * The objective is the mean over the batch's queries of the mean over their pairs of log(1 + exp(s_j − s_i)), i ranked above
- * j, plus λ/2 ‖W‖². Otherwise as plim_estimator_gradient().
+ * The objective is the mean over the queries of the batch of the mean over their pairs of log(1 +
+ * exp(s_j − s_i)), where i ranks above j, plus λ/2 ‖W‖². In everything else the function works as
+ * plim_estimator_gradient().
  *
- * @param estimator   the full or the unbiased estimator, which take all pairs, or one of plim_estimator_pairs() and
- *                    plim_estimator_separate().
- * @param model       a model with the data's number of inputs and one output.
+ * @param estimator   a full or unbiased estimator, which use all pairs, or one of
+ *                    plim_estimator_pairs() or plim_estimator_separate().
+ * @param model       a model whose input width is the number of features, with one output.
  * @param data        the data.
- * @param batch       `batch_size` queries, none twice, each with two documents of different relevance; NULL with 0 for all
- *                    such training queries, which is all that the full estimator takes.
- * @param batch_size  length of the list.
- * @param gradient    receives plim_model_num_parameters() values, in the order of plim_model_get_parameters();
- *                    untouched unless PLIM_OK is returned.
- * @param capacity    values that `gradient` has room for.
- * @param loss        receives the objective as estimated; may be NULL. Untouched unless PLIM_OK is returned.
+ * @param batch       `batch_size` different queries, each with two documents of different
+ *                    relevance; (NULL, 0) for all such training queries. The full estimator takes
+ *                    only (NULL, 0).
+ * @param batch_size  length of `batch`; at least 1 unless `batch` is NULL.
+ * @param gradient    receives plim_model_num_parameters() values, in the order of
+ *                    plim_model_get_parameters().
+ * @param capacity    number of values that fit in `gradient`.
+ * @param loss        receives the estimate of the objective; may be NULL.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch),
- *         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (no training query with a pair), PLIM_ERROR_UNSUPPORTED (a
- *         consistent estimator, which draws neighbours), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not finite),
- *         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+ *         PLIM_ERROR_MISSING_DATA: no training query has two documents of different relevance.
+ *         PLIM_ERROR_UNSUPPORTED: the estimator is a consistent one, which draws neighbours.
+ *         PLIM_ERROR_DIVERGED: the loss or the gradient is not finite.
  */
 plim_status plim_rank_gradient(plim_estimator *estimator,
                                const plim_model *model,
@@ -2582,22 +2841,23 @@ plim_status plim_rank_gradient(plim_estimator *estimator,
                                double *loss);
 
 /**
- * Trains a model to rank: epochs of shuffled batches over the training queries, a gradient and an update for each.
+ * Trains a model to rank, as plim_train() trains one on a graph.
  *
- * All that plim_train() does on a graph it does here: history, progress, early stopping, checkpoints, adaptive sizes. A
- * batch is of queries; those without two documents of different relevance are left out. The history's accuracy is that of
- * pairs, and NDCG has a column and a monitor of its own, PLIM_HISTORY_VAL_NDCG and PLIM_MONITOR_VAL_NDCG.
+ * A batch consists of queries. Queries without two documents of different relevance are left out.
+ * Accuracy is that of pairs, and NDCG has its own column and monitor: PLIM_HISTORY_VAL_NDCG and
+ * PLIM_MONITOR_VAL_NDCG.
  *
- * @param model      a model with the data's number of inputs and one output. During the call others find it busy, but for
- *                   const calls inside its callbacks.
+ * @param model      a model whose input width is the number of features, with one output; busy as
+ *                   in plim_train().
  * @param data       the data.
- * @param estimator  how gradients are estimated.
- * @param optimizer  how they move the parameters.
- * @param options    how to train, or NULL for the defaults.
- * @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
- *                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+ * @param estimator  estimates the gradients.
+ * @param optimizer  updates the parameters.
+ * @param options    the options, or NULL for the defaults.
+ * @param out        receives the history, to be freed with plim_history_free(); may be NULL.
  *
- * @return as plim_train(); PLIM_ERROR_UNSUPPORTED for a consistent estimator too, which draws neighbours.
+ * @return as plim_train().
+ *         PLIM_ERROR_UNSUPPORTED: the estimator is a consistent one, or sampling is adaptive and
+ *           the estimator draws nothing.
  */
 plim_status plim_rank_train(plim_model *model,
                             const plim_rank_data *data,
@@ -2607,20 +2867,23 @@ plim_status plim_rank_train(plim_model *model,
                             plim_history **out);
 
 /**
- * Measures how wrong an estimator's gradients of a ranking are, as plim_tail_new() does on a graph.
+ * Measures how large the errors of an estimator's gradients of a ranking are, as plim_tail_new()
+ * does on a graph.
  *
- * @param estimator     what to measure. Its seed, counter and size stay as they are.
- * @param model         the model, at whose parameters the gradient is taken.
- * @param data          the data; a batch of the options is of queries.
- * @param sample_sizes  `num_sizes` sizes, each at least 1, that replace the estimator's: pairs or documents drawn of each
- *                      query; for the unbiased estimator queries of a batch.
+ * @param estimator     the estimator to measure; see plim_tail_probability().
+ * @param model         a model whose input width is the number of features, with one output.
+ * @param data          the data. A batch of the options consists of queries.
+ * @param sample_sizes  `num_sizes` numbers, 1 .. INT32_MAX, each in turn in place of the
+ *                      estimator's: pairs or documents drawn per query, or the queries per batch of
+ *                      the unbiased estimator.
  * @param num_sizes     at least 1.
- * @param deltas        `num_deltas` relative errors, each > 0; (NULL, 0) for none.
- * @param num_deltas    number of relative errors.
- * @param options       how to measure, or NULL for the defaults.
- * @param out           receives the tail; release it with plim_tail_free(). Untouched unless PLIM_OK is returned.
+ * @param deltas        `num_deltas` relative errors δ, each finite and > 0; (NULL, 0) for none.
+ * @param num_deltas    length of `deltas`.
+ * @param options       the options, or NULL for the defaults.
+ * @param out           receives the tail; free it with plim_tail_free().
  *
- * @return as plim_tail_new(); PLIM_ERROR_UNSUPPORTED for a consistent estimator.
+ * @return as plim_tail_probability().
+ *         PLIM_ERROR_UNSUPPORTED: the estimator is a consistent one.
  */
 plim_status plim_rank_tail_new(const plim_estimator *estimator,
                                const plim_model *model,
@@ -2633,19 +2896,23 @@ plim_status plim_rank_tail_new(const plim_estimator *estimator,
                                plim_tail **out);
 
 /**
- * Looks for the smallest sample size for gradients of a ranking, and what it costs, as plim_plan_new() does on a graph.
+ * Searches for the smallest sample size for gradients of a ranking, and measures its cost, as
+ * plim_plan_new() does on a graph.
  *
- * Sizes are tried up to the most documents of a query, or its pairs where those are drawn.
+ * Sizes are tried up to the largest number of documents of a query, or of pairs for
+ * plim_estimator_pairs(), and at most 1048576.
  *
- * @param estimator  what to plan for: one of plim_estimator_pairs() and plim_estimator_separate(), or the unbiased one,
- *                   whose batch of queries is planned. It stays as it is.
- * @param model      the model, at whose parameters the gradient is taken; its threads share the work.
- * @param data       the data; a batch of the options is of queries.
- * @param delta      δ, relative to the norm of the exact gradient; > 0.
- * @param epsilon    ε, in (0, 1].
- * @param t          T, the number of steps; at least 1.
- * @param options    how to measure, or NULL for the defaults.
- * @param out        receives the plan; release it with plim_plan_free(). Untouched unless PLIM_OK is returned.
+ * @param estimator  one of plim_estimator_pairs() or plim_estimator_separate(), whose size is
+ *                   planned, or the unbiased one, whose number of queries per batch is planned. It
+ *                   does not change.
+ * @param model      a model whose input width is the number of features, with one output; its
+ *                   threads share the work.
+ * @param data       the data. A batch of the options consists of queries.
+ * @param delta      δ, finite and > 0, relative to the norm of the exact gradient.
+ * @param epsilon    ε, 0 < ε <= 1.
+ * @param t          T, the number of steps, at least 1.
+ * @param options    the options, or NULL for the defaults.
+ * @param out        receives the plan; free it with plim_plan_free().
  *
  * @return as plim_plan_new().
  */

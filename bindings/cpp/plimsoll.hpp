@@ -1,7 +1,8 @@
 /**
  * @file plimsoll.hpp
  *
- * Plimsoll in C++17: plimsoll.h with owners, exceptions, vectors and lambdas. Header-only; link libplimsoll.
+ * The C++17 interface of Plimsoll: classes that own the handles of plimsoll.h, exceptions, vectors and
+ * lambdas. Header-only; link libplimsoll.
  *
  *     #include <plimsoll.hpp>
  *     using namespace plimsoll;
@@ -13,17 +14,32 @@
  *     auto [history, cancelled] = train(model, graph, estimator, sgd, TrainOptions().set_epochs(50));
  *     double accuracy = model.evaluate(graph, Split::test).accuracy;
  *
- * Names. plim_model_set_threads(model, n) is model.set_threads(n); plimsoll.h documents ranges and defaults.
- * Ownership. The classes move and do not copy. A call on a moved-from object throws PLIM_ERROR_NULL_POINTER, but its
- *   getters answer 0. get() lends the C handle, release() gives it up, adopt() takes one over.
- * Errors. A status becomes an Error, which has the status and the message. So does an array of the wrong length.
- * Arrays. A Span parameter takes a vector, an array, {1, 2, 3} or any data() and size(), borrowed for the call. "All
- *   nodes" is the overload without a list; an empty list is an empty list.
- * Callbacks. A lambda returns nothing, or Next::go or Next::stop. What it throws comes out of train() or minimize().
- *   A stop of its own is no error: the result says `cancelled`. Divergence is one, and Error::history() has the epochs.
- *   A measurement that is stopped has nothing to give, and throws PLIM_ERROR_CANCELLED. A log lambda returns nothing;
- *   what it throws stops the call at its next progress, and comes out too.
- * Threads. Const calls may run on any number of threads at once; others need the object to themselves.
+ * Names. plim_model_set_threads(model, n) is model.set_threads(n). plimsoll.h documents ranges,
+ * defaults and errors.
+ *
+ * Ownership. Objects can be moved but not copied. On a moved-from object, getters return 0 and other
+ * calls throw an Error with PLIM_ERROR_NULL_POINTER. get() returns the C handle, release() gives up its
+ * ownership, and adopt() takes over a C handle.
+ *
+ * Errors. A status other than PLIM_OK is thrown as an Error, which holds the status and the message. An
+ * array of the wrong length is thrown as one with PLIM_ERROR_SHAPE_MISMATCH.
+ *
+ * Arrays. A Span parameter accepts a vector, an array, {1, 2, 3}, or anything with data() and size(). It
+ * is read during the call only. To select all nodes, call the overload without a list; an empty list is
+ * an empty list.
+ *
+ * Callbacks. A callback is any callable that returns nothing, Next::go or Next::stop; a log callback
+ * returns nothing. Options keep a copy of it.
+ *   Next::stop     train() and minimize() return with `cancelled` set; a measurement throws an Error with
+ *                  PLIM_ERROR_CANCELLED.
+ *   an exception   cancels the call, which then throws it. From a log callback it takes effect at the
+ *                  next progress report.
+ *
+ * Divergence. train() throws an Error with PLIM_ERROR_DIVERGED; Error::history() holds the completed
+ * epochs.
+ *
+ * Threads. Const member functions can run on any number of threads at once. The others require
+ * exclusive access.
  */
 #ifndef PLIMSOLL_HPP
 #define PLIMSOLL_HPP
@@ -48,20 +64,20 @@ namespace plimsoll {
 
 class History;
 
-/// A call failed: what() is "shape mismatch: weights has 2 elements, sources has 3".
+/// A failed call. what() is, for example, "shape mismatch: weights has 2 elements, sources has 3".
 class Error : public std::runtime_error {
 public:
   Error(plim_status status, const std::string &message, std::shared_ptr<const History> history = nullptr)
       : std::runtime_error(std::string(plim_status_name(status)) + ": " + message), status_(status),
         prefix_(std::strlen(plim_status_name(status)) + 2), history_(std::move(history)) {}
 
-  /// PLIM_ERROR_…
+  /// A PLIM_ERROR_ constant.
   plim_status status() const noexcept { return status_; }
 
-  /// Which argument, which index, which value.
+  /// The message without the status: which argument, which index, which value.
   const char *message() const noexcept { return what() + prefix_; }
 
-  /// The epochs completed when training diverged; otherwise nullptr.
+  /// The epochs completed before training diverged; nullptr for other errors. Owned by this Error.
   const History *history() const noexcept { return history_.get(); }
 
 private:
@@ -70,13 +86,13 @@ private:
   std::shared_ptr<const History> history_;
 };
 
-/// The library's version, "0.1.0".
+/// The version of the library, "0.1.0".
 inline const char *version() noexcept { return plim_version(); }
 
 /// The instruction set in use: "avx512", "avx2", "neon" or "portable".
 inline const char *isa() noexcept { return plim_isa(); }
 
-/// "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT.
+/// The name of a status: "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT.
 inline const char *status_name(plim_status status) noexcept { return plim_status_name(status); }
 
 enum class Split : std::int32_t { train = PLIM_SPLIT_TRAIN, val = PLIM_SPLIT_VAL, test = PLIM_SPLIT_TEST };
@@ -111,7 +127,7 @@ enum class Column : std::int32_t {
   val_ndcg = PLIM_HISTORY_VAL_NDCG,
 };
 
-/// What the best epoch is chosen by.
+/// The quantity that determines the best epoch.
 enum class Monitor : std::int32_t {
   val_accuracy = PLIM_MONITOR_VAL_ACCURACY,
   val_loss = PLIM_MONITOR_VAL_LOSS,
@@ -119,17 +135,17 @@ enum class Monitor : std::int32_t {
   val_ndcg = PLIM_MONITOR_VAL_NDCG,
 };
 
-/// What a document of relevance y adds to DCG: 2^y - 1, or y.
+/// What a document of relevance y adds to DCG: 2^y - 1 (exponential) or y (linear).
 enum class Gain : std::int32_t { exponential = PLIM_RANK_GAIN_EXPONENTIAL, linear = PLIM_RANK_GAIN_LINEAR };
 
-/// How a query is ranked.
+/// A measure of how well a query is ranked.
 enum class Measure : std::int32_t {
   loss = PLIM_RANK_MEASURE_LOSS,
   accuracy = PLIM_RANK_MEASURE_ACCURACY,
   ndcg = PLIM_RANK_MEASURE_NDCG,
 };
 
-/// How much a log's message matters; each level includes those before it.
+/// Level of a log message. A level that is set includes those before it.
 enum class LogLevel : std::int32_t {
   error = PLIM_LOG_ERROR,
   warning = PLIM_LOG_WARNING,
@@ -137,7 +153,7 @@ enum class LogLevel : std::int32_t {
   debug = PLIM_LOG_DEBUG,
 };
 
-/// What an estimator declares itself to be.
+/// The declared property of an estimator.
 struct Property {
   std::uint32_t bits = 0;
   constexpr bool unbiased() const noexcept { return (bits & PLIM_PROPERTY_UNBIASED) != 0; }
@@ -145,10 +161,11 @@ struct Property {
   constexpr bool exact() const noexcept { return (bits & PLIM_PROPERTY_EXACT) != 0; }
 };
 
-/// A callback's answer; one that returns nothing goes on.
+/// What a callback returns. One that returns nothing continues.
 enum class Next { go, stop };
 
-/// A view of a caller's array: for parameters, since it keeps nothing alive. Span<const T> reads, Span<T> writes.
+/// A view of an array, for parameters: it does not own its elements. Span<const T> is read, Span<T> is
+/// written.
 template <class T> class Span {
   template <class C>
   using enable_if_array = std::enable_if_t<
@@ -162,10 +179,10 @@ public:
   constexpr Span() noexcept = default;
   constexpr Span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  /// A vector, an array, another span.
+  /// From a vector, an array or another span.
   template <class C, class = enable_if_array<C>> constexpr Span(C &&array) : Span(std::data(array), std::size(array)) {}
 
-  /// {1, 2, 3}, which lives until the end of the full expression.
+  /// From {1, 2, 3}, which lives until the end of the full expression.
   template <class U = T, class = std::enable_if_t<std::is_const_v<U>>>
   constexpr Span(std::initializer_list<value_type> list) noexcept : Span(list.begin(), list.size()) {}
 
@@ -189,7 +206,7 @@ inline void check(plim_status status) {
   }
 }
 
-/// Two arrays that belong together are equally long.
+/// Checks that two arrays have the same length.
 inline void same_size(const char *name, std::size_t size, const char *other, std::size_t expected) {
   if (size != expected) {
     throw Error(PLIM_ERROR_SHAPE_MISMATCH, std::string(name) + " has " + std::to_string(size) + " elements, " + other +
@@ -197,7 +214,7 @@ inline void same_size(const char *name, std::size_t size, const char *other, std
   }
 }
 
-/// An array has this many elements.
+/// Checks the length of an array.
 inline void has_size(const char *name, std::size_t size, std::size_t expected) {
   if (size != expected) {
     throw Error(PLIM_ERROR_SHAPE_MISMATCH,
@@ -205,7 +222,7 @@ inline void has_size(const char *name, std::size_t size, std::size_t expected) {
   }
 }
 
-/// Compressed sparse rows fit each other.
+/// Checks that the lengths of `indptr` and `indices` fit.
 inline void fits_csr(std::size_t rows, Span<const std::int64_t> indptr, Span<const std::int32_t> indices) {
   if (indptr.empty() || indptr.size() - 1 != rows) {
     throw Error(PLIM_ERROR_SHAPE_MISMATCH, "indptr has " + std::to_string(indptr.size()) + " elements, not " +
@@ -217,7 +234,7 @@ inline void fits_csr(std::size_t rows, Span<const std::int64_t> indptr, Span<con
   }
 }
 
-/// What C calls when it needs a view's arrays no more.
+/// Called when the library no longer needs borrowed arrays.
 using Release = std::function<void()>;
 
 inline std::unique_ptr<Release> released(Release release) {
@@ -231,13 +248,13 @@ extern "C" inline void plimsoll_hpp_release(void *user_data) noexcept {
   }
 }
 
-/// A pointer for C that is not NULL: there, an empty list is not "all".
+/// A pointer that is not NULL, since C reads (NULL, 0) as "all nodes".
 inline const std::int32_t *list(Span<const std::int32_t> nodes) noexcept {
   static constexpr std::int32_t nothing = 0;
   return nodes.data() != nullptr ? nodes.data() : &nothing;
 }
 
-/// A file name for C, which would cut it at a zero byte.
+/// A path as a C string, which would end at a zero byte.
 inline const char *c_path(const std::string &path) {
   if (path.find('\0') != std::string::npos) {
     throw Error(PLIM_ERROR_INVALID_ARGUMENT, "path has a zero byte");
@@ -245,7 +262,7 @@ inline const char *c_path(const std::string &path) {
   return path.c_str();
 }
 
-/// Calls a callback; true if it asks to stop.
+/// Calls a callback; returns true if it returned Next::stop.
 template <class F, class... Args> bool stops(F &callback, Args &&...args) {
   using Answer = std::invoke_result_t<F &, Args...>;
   static_assert(std::is_void_v<Answer> || std::is_same_v<Answer, Next>,
@@ -261,20 +278,20 @@ template <class F, class... Args> bool stops(F &callback, Args &&...args) {
 /// Owns a C handle.
 template <class T, void (*Free)(T *)> class Handle {
 public:
-  /// The handle, for calls to C; it stays owned.
+  /// The C handle. This object still owns it.
   T *get() noexcept { return handle_.get(); }
   const T *get() const noexcept { return handle_.get(); }
 
-  /// Gives the handle up: plim_…_free() it in the end.
+  /// Returns the C handle and gives up its ownership; free it with plim_…_free().
   T *release() noexcept { return handle_.release(); }
 
-  /// Whether there is one: false after a move.
+  /// Whether this object has a handle: false after a move.
   explicit operator bool() const noexcept { return handle_ != nullptr; }
 
 protected:
   explicit Handle(T *handle) noexcept : handle_(handle) {}
 
-  /// What a C constructor makes.
+  /// Calls a C function that creates a handle.
   template <class Make> static T *make(Make &&constructor) {
     T *handle = nullptr;
     check(constructor(&handle));
@@ -289,20 +306,20 @@ protected:
 
 } // namespace detail
 
-/// An attributed graph: adjacency, features, labels and splits.
+/// A graph: edges, features, labels and splits.
 class Graph : public detail::Handle<plim_graph, plim_graph_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static Graph adopt(plim_graph *handle) noexcept { return Graph(handle); }
 
-  /// An undirected graph; edge i links sources[i] and targets[i].
+  /// A graph from undirected edges; edge i links sources[i] and targets[i].
   static Graph from_edges(std::size_t num_nodes, Span<const std::int32_t> sources,
                           Span<const std::int32_t> targets) {
     detail::same_size("targets", targets.size(), "sources", sources.size());
     return edges(num_nodes, sources, targets, nullptr);
   }
 
-  /// The same with a weight per edge.
+  /// As above, with a weight per edge.
   static Graph from_edges(std::size_t num_nodes, Span<const std::int32_t> sources,
                           Span<const std::int32_t> targets, Span<const float> weights) {
     detail::same_size("targets", targets.size(), "sources", sources.size());
@@ -310,13 +327,14 @@ public:
     return edges(num_nodes, sources, targets, weights.data());
   }
 
-  /// A as given, directed or not; row v, from indptr[v] to indptr[v + 1], lists the nodes that v aggregates from.
+  /// A graph from a matrix in compressed sparse rows, directed or not. Row v, from indptr[v] to indptr[v + 1]
+  /// - 1, lists the nodes that v aggregates from.
   static Graph from_csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices) {
     detail::fits_csr(num_nodes, indptr, indices);
     return csr(num_nodes, indptr, indices, nullptr);
   }
 
-  /// The same with a weight per entry.
+  /// As above, with a weight per entry.
   static Graph from_csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices,
                         Span<const float> values) {
     detail::fits_csr(num_nodes, indptr, indices);
@@ -324,13 +342,14 @@ public:
     return csr(num_nodes, indptr, indices, values.data());
   }
 
-  /// The paper's Mixture graph: three classes in the plane; its size there is 2000 nodes per class.
+  /// The Mixture graph of the paper: three classes in the plane. The paper uses 2000 nodes per class.
   static Graph mixture(std::size_t nodes_per_class, std::uint64_t seed) {
     return Graph(make([&](plim_graph **out) { return plim_graph_from_mixture(nodes_per_class, seed, out); }));
   }
 
-  /// Borrows a matrix, A and Â alike, whose rows are sorted. The arrays must stay, unchanged, until `release` is called,
-  /// once and on any thread; it must not throw. Nothing is released if this throws.
+  /// Borrows a matrix in compressed sparse rows, which is both A and Â. Rows must be strictly ascending. The
+  /// arrays must stay in place and unchanged until `release` is called, once and on any thread. `release`
+  /// must not throw. If this function throws, it is not called.
   static Graph view_csr(std::size_t num_nodes, Span<const std::int64_t> indptr, Span<const std::int32_t> indices,
                         Span<const float> values, std::function<void()> release) {
     detail::fits_csr(num_nodes, indptr, indices);
@@ -344,36 +363,37 @@ public:
     return graph;
   }
 
-  /// Undirected edges from a text, one a line: two ids and perhaps a weight. `num_nodes` 0: one more than the largest id.
+  /// Reads undirected edges from a text file, one per line: two ids and an optional weight. If `num_nodes` is
+  /// 0, it is one more than the largest id.
   static Graph from_edge_list(const std::string &path, std::size_t num_nodes = 0) {
     return Graph(
         make([&](plim_graph **out) { return plim_graph_from_edge_list(detail::c_path(path), num_nodes, out); }));
   }
 
-  /// Reads an .npz or a Matrix Market file, or maps a store.
+  /// Reads an .npz or Matrix Market file, or maps a store.
   static Graph load(const std::string &path) {
     return Graph(make([&](plim_graph **out) { return plim_graph_load(detail::c_path(path), out); }));
   }
 
-  /// Writes an .npz file, whole or not at all.
+  /// Writes an .npz file. An existing file is replaced only when the new one is complete.
   void save(const std::string &path) const { detail::check(plim_graph_save(get(), detail::c_path(path))); }
 
-  /// Writes a store, a directory that load() maps into memory.
+  /// Writes a store: a directory that load() maps into memory.
   void save_store(const std::string &directory) const {
     detail::check(plim_graph_save_store(get(), detail::c_path(directory)));
   }
 
-  /// Bounds the memory for aggregated features.
+  /// Limits the memory for ÂX, in bytes.
   void set_cache(std::size_t max_bytes) { detail::check(plim_graph_set_cache(get(), max_bytes)); }
 
-  /// Dense features, row-major: num_nodes() rows of `num_features`.
+  /// Sets dense features: num_nodes() rows of `num_features` values.
   void set_features(std::size_t num_features, Span<const float> row_major) {
     fits_features(num_features, row_major);
     detail::check(plim_graph_set_features(get(), num_features, row_major.data()));
   }
 
-  /// Borrows dense features. The array must stay, unchanged, until `release` is called, once and on any thread; it must
-  /// not throw. Nothing is released if this throws.
+  /// Borrows dense features. The array must stay in place and unchanged until `release` is called, once and
+  /// on any thread. `release` must not throw. If this function throws, it is not called.
   void view_features(std::size_t num_features, Span<const float> row_major, std::function<void()> release) {
     fits_features(num_features, row_major);
     auto owner = detail::released(std::move(release));
@@ -381,7 +401,7 @@ public:
     owner.release();
   }
 
-  /// Features in compressed sparse rows.
+  /// Sets features in compressed sparse rows.
   void set_sparse_features(std::size_t num_features, Span<const std::int64_t> indptr,
                            Span<const std::int32_t> indices, Span<const float> values) {
     if (num_nodes() != 0) {
@@ -392,10 +412,10 @@ public:
         plim_graph_set_sparse_features(get(), num_features, indptr.data(), indices.data(), values.data()));
   }
 
-  /// Divides each row of the features by its sum.
+  /// Divides each row of the features by its sum. A row that sums to 0 does not change.
   void normalize_features() { detail::check(plim_graph_normalize_features(get())); }
 
-  /// A class per node; -1 for none.
+  /// Sets the class of each node; -1 for none.
   void set_labels(Span<const std::int32_t> labels) {
     if (num_nodes() != 0) {
       detail::has_size("labels", labels.size(), num_nodes());
@@ -403,12 +423,12 @@ public:
     detail::check(plim_graph_set_labels(get(), labels.data()));
   }
 
-  /// The nodes of a split; none empties it.
+  /// Sets the nodes of a split. An empty list empties it.
   void set_split(Split split, Span<const std::int32_t> nodes) {
     detail::check(plim_graph_set_split(get(), static_cast<std::int32_t>(split), nodes.data(), nodes.size()));
   }
 
-  /// How A becomes Â.
+  /// Selects how Â is computed from A.
   void set_normalization(Normalization normalization) {
     detail::check(plim_graph_set_normalization(get(), static_cast<std::int32_t>(normalization)));
   }
@@ -439,7 +459,7 @@ private:
   explicit Graph(plim_graph *handle) noexcept : Handle(handle) {}
 
   void fits_features(std::size_t num_features, Span<const float> row_major) const {
-    // Without nodes the handle is not live, without features the number is wrong: both are C's to say.
+    // Without nodes the handle is not live, and without features the number is wrong: C reports both.
     if (num_nodes() != 0 && num_features != 0 &&
         (row_major.size() % num_features != 0 || row_major.size() / num_features != num_nodes())) {
       throw Error(PLIM_ERROR_SHAPE_MISMATCH, "row_major has " + std::to_string(row_major.size()) +
@@ -463,7 +483,8 @@ private:
   }
 };
 
-/// Mean cross-entropy without λ, and the share of nodes whose most probable class is their label.
+/// Mean cross-entropy without the penalty of λ, and the fraction of nodes whose most probable class is their
+/// label.
 struct Evaluation {
   double loss;
   double accuracy;
@@ -472,10 +493,10 @@ struct Evaluation {
 /// A graph convolutional network and its parameters.
 class Model : public detail::Handle<plim_model, plim_model_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static Model adopt(plim_model *handle) noexcept { return Model(handle); }
 
-  /// {1433, 16, 7} is the 2-layer network for Cora.
+  /// A graph convolutional network. {1433, 16, 7} is the 2-layer network for Cora.
   static Model gcn(Span<const std::size_t> widths, std::uint64_t seed) {
     return Model(make([&](plim_model **out) { return plim_model_gcn(widths.data(), widths.size(), seed, out); }));
   }
@@ -485,24 +506,24 @@ public:
     return Model(make([&](plim_model **out) { return plim_model_load(detail::c_path(path), out); }));
   }
 
-  /// Writes a safetensors file, whole or not at all.
+  /// Writes a safetensors file. An existing file is replaced only when the new one is complete.
   void save(const std::string &path) const { detail::check(plim_model_save(get(), detail::c_path(path))); }
 
-  /// A model of its own with the same parameters and settings.
+  /// An independent copy with the same parameters, λ and number of threads.
   Model clone() const {
     return Model(make([&](plim_model **out) { return plim_model_clone(get(), out); }));
   }
 
-  /// λ of the penalty λ/2 ‖W‖².
+  /// Sets λ of the penalty λ/2 ‖W‖².
   void set_regularization(double lambda) { detail::check(plim_model_set_regularization(get(), lambda)); }
 
-  /// 0 for all cores.
+  /// Sets the number of threads, the calling one included; 0 selects the number of available cores.
   void set_threads(std::size_t threads) { detail::check(plim_model_set_threads(get(), threads)); }
 
   std::size_t num_layers() const noexcept { return plim_model_num_layers(get()); }
   std::size_t num_parameters() const noexcept { return plim_model_num_parameters(get()); }
 
-  /// W(0), W(1), …, each row-major.
+  /// All parameters: W(0), W(1), …, each row-major.
   std::vector<float> parameters() const {
     std::vector<float> values(num_parameters());
     detail::check(plim_model_get_parameters(get(), values.data(), values.size()));
@@ -513,34 +534,34 @@ public:
     detail::check(plim_model_set_parameters(get(), values.data(), values.size()));
   }
 
-  /// Input, hidden, output.
+  /// The widths: input, hidden layers, output.
   std::vector<std::size_t> widths() const {
     std::vector<std::size_t> widths(num_layers() + 1);
     detail::check(plim_model_copy_widths(get(), widths.data(), widths.size()));
     return widths;
   }
 
-  /// Class probabilities of all nodes, a row per node, exact.
+  /// Class probabilities of all nodes, one row per node, computed without sampling.
   std::vector<float> predict(const Graph &graph) const {
     return predict(graph, nullptr, 0, graph.num_nodes());
   }
 
-  /// Class probabilities of the nodes listed.
+  /// Class probabilities of these nodes.
   std::vector<float> predict(const Graph &graph, Span<const std::int32_t> nodes) const {
     return predict(graph, detail::list(nodes), nodes.size(), nodes.size());
   }
 
-  /// H(layer+1) of all nodes, a row per node, exact; the last layer's is what enters the softmax.
+  /// H(layer + 1) of all nodes, one row per node, computed without sampling. The last layer returns logits.
   std::vector<float> embed(const Graph &graph, std::size_t layer) const {
     return embed(graph, nullptr, 0, graph.num_nodes(), layer);
   }
 
-  /// H(layer+1) of the nodes listed.
+  /// H(layer + 1) of these nodes.
   std::vector<float> embed(const Graph &graph, std::size_t layer, Span<const std::int32_t> nodes) const {
     return embed(graph, detail::list(nodes), nodes.size(), nodes.size(), layer);
   }
 
-  /// Loss and accuracy on a split, exact.
+  /// Loss and accuracy on a split, computed without sampling.
   Evaluation evaluate(const Graph &graph, Split split) const {
     Evaluation result{};
     detail::check(plim_model_evaluate(get(), graph.get(), static_cast<std::int32_t>(split), &result.loss,
@@ -548,8 +569,8 @@ public:
     return result;
   }
 
-  /// How often each class was taken for each on a split, exact: row-major, rows are labels, columns predictions, as many
-  /// of both as the last width.
+  /// The confusion matrix on a split, computed without sampling. It is square and row-major, with one row per
+  /// label and one column per predicted class; its size is the output width.
   std::vector<std::size_t> confusion(const Graph &graph, Split split) const {
     const std::size_t classes = widths().back();
     std::vector<std::size_t> matrix(classes * classes);
@@ -570,15 +591,15 @@ private:
 
   std::vector<float> embed(const Graph &graph, const std::int32_t *nodes, std::size_t count, std::size_t rows,
                            std::size_t layer) const {
-    // A layer that is not there is C's to refuse; its width does not matter.
+    // C reports a layer that does not exist, whatever the size of the buffer.
     std::vector<float> values(layer < num_layers() ? rows * widths()[layer + 1] : 0);
     detail::check(plim_model_embed(get(), graph.get(), nodes, count, layer, values.data(), values.size()));
     return values;
   }
 };
 
-/// The macro-F1 of a square confusion matrix: the mean of the classes' F1, over those that are labelled or predicted at
-/// all. Matrices may be added up before.
+/// The macro-F1 of a square confusion matrix: the mean F1 over the classes that are labelled or predicted at
+/// all. You may add several matrices first.
 inline double macro_f1(Span<const std::size_t> confusion) {
   std::size_t classes = 0;
   while (classes * classes < confusion.size()) {
@@ -590,20 +611,22 @@ inline double macro_f1(Span<const std::size_t> confusion) {
   return out;
 }
 
-/// Means over queries: pair loss without λ and share of pairs in the right order, where there are pairs; NDCG.
+/// Means over queries: loss without the penalty of λ and fraction of pairs in the right order, over queries
+/// with pairs; NDCG over all queries.
 struct RankEvaluation {
   double loss;
   double accuracy;
   double ndcg;
 };
 
-/// Queries, their documents, and how relevant each document is. A Model with one output scores documents.
+/// Queries, their documents, and the relevance of each document. A Model with one output scores documents.
 class RankData : public detail::Handle<plim_rank_data, plim_rank_data_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static RankData adopt(plim_rank_data *handle) noexcept { return RankData(handle); }
 
-  /// Dense features, row-major, and a relevance per document; query q has the documents offsets[q] to offsets[q + 1] - 1.
+  /// From dense features, row-major, and a relevance per document. Query q has the documents offsets[q] ..
+  /// offsets[q + 1] - 1. All queries are training queries at first.
   static RankData from_arrays(std::size_t num_features, Span<const float> row_major, Span<const std::int32_t> relevance,
                               Span<const std::int64_t> offsets) {
     if (num_features != 0) {
@@ -615,7 +638,7 @@ public:
     }));
   }
 
-  /// Features in compressed sparse rows.
+  /// From features in compressed sparse rows.
   static RankData from_arrays(std::size_t num_features, Span<const std::int64_t> indptr,
                               Span<const std::int32_t> indices, Span<const float> values,
                               Span<const std::int32_t> relevance, Span<const std::int64_t> offsets) {
@@ -627,35 +650,36 @@ public:
     }));
   }
 
-  /// Reads LETOR's format. `num_features` 0: the largest number in the file.
+  /// Reads a file in LETOR's format. If `num_features` is 0, it is the largest feature in the file.
   static RankData load(const std::string &path, std::size_t num_features = 0) {
     return RankData(
         make([&](plim_rank_data **out) { return plim_rank_data_load(detail::c_path(path), num_features, out); }));
   }
 
-  /// Adds all queries of other data, and puts them into a split.
+  /// Appends all queries of other data and adds them to a split.
   void append(const RankData &other, Split split) {
     detail::check(plim_rank_data_append(get(), other.get(), static_cast<std::int32_t>(split)));
   }
 
-  /// Mean 0 and deviation 1 for each feature, as measured on the training documents.
+  /// Subtracts the mean of each feature and divides by its standard deviation, both over the training
+  /// documents.
   void standardize() { detail::check(plim_rank_data_standardize(get(), nullptr)); }
 
-  /// The same by those of other data, or, if they have been standardised, by the numbers used there.
+  /// As above, with the means and deviations of other data, or those that other data were standardised by.
   void standardize(const RankData &reference) {
-    if (!reference) { // C would take it for the data's own
+    if (!reference) { // C reads NULL as the data themselves
       throw Error(PLIM_ERROR_NULL_POINTER, "reference was moved from");
     }
     detail::check(plim_rank_data_standardize(get(), reference.get()));
   }
 
-  /// The queries of a split; none empties it. All are for training at first.
+  /// Sets the queries of a split. An empty list empties it.
   void set_split(Split split, Span<const std::int32_t> queries) {
     detail::check(
         plim_rank_data_set_split(get(), static_cast<std::int32_t>(split), queries.data(), queries.size()));
   }
 
-  /// NDCG is of the first `cutoff` documents, 0 for all.
+  /// Computes NDCG over the first `cutoff` documents of a query, or over all if it is 0.
   void set_ndcg(std::size_t cutoff, Gain gain = Gain::exponential) {
     detail::check(plim_rank_data_set_ndcg(get(), cutoff, static_cast<std::int32_t>(gain)));
   }
@@ -675,7 +699,7 @@ public:
     return queries;
   }
 
-  /// Where the documents of each query begin, and their number.
+  /// The index of each query's first document, followed by the number of documents.
   std::vector<std::int64_t> offsets() const {
     std::vector<std::int64_t> offsets(num_queries() + 1);
     detail::check(plim_rank_data_copy_offsets(get(), offsets.data(), offsets.size()));
@@ -689,7 +713,7 @@ public:
     return relevance;
   }
 
-  /// What a file calls each query.
+  /// The id of each query: the number after qid in the file, or else its index.
   std::vector<std::int64_t> query_ids() const {
     std::vector<std::int64_t> ids(num_queries());
     detail::check(plim_rank_data_copy_query_ids(get(), ids.data(), ids.size()));
@@ -703,7 +727,7 @@ public:
     return scores;
   }
 
-  /// Measures a model on a split, nothing sampled.
+  /// Measures a model on a split, without sampling.
   RankEvaluation evaluate(const Model &model, Split split) const {
     RankEvaluation result{};
     detail::check(plim_rank_evaluate(model.get(), get(), static_cast<std::int32_t>(split), &result.loss,
@@ -711,7 +735,7 @@ public:
     return result;
   }
 
-  /// The same for each query; NaN where there is no pair, but for NDCG.
+  /// One measure of each query of a split. Loss and accuracy of a query without pairs are NaN.
   std::vector<double> measure(const Model &model, Split split, Measure measure) const {
     std::vector<double> values(split_size(split));
     detail::check(plim_rank_measure(model.get(), get(), static_cast<std::int32_t>(split),
@@ -729,7 +753,7 @@ private:
 
 namespace detail {
 
-/// The functions of C that take a graph, or rank data, for what is learned.
+/// Overloads of the C functions that take a graph or ranking data.
 template <class... Rest>
 plim_status c_gradient(plim_estimator *e, const plim_model *m, const plim_graph *graph, Rest... rest) {
   return plim_estimator_gradient(e, m, graph, rest...);
@@ -747,16 +771,16 @@ template <class... Rest> plim_status c_train(plim_model *m, const plim_rank_data
 
 } // namespace detail
 
-/// A gradient in the order of Model::parameters(), and the objective as estimated, with λ.
+/// A gradient in the order of Model::parameters(), and the estimated objective, with the penalty of λ.
 struct Gradient {
   std::vector<float> values;
   double loss;
 };
 
-/// Turns a batch of nodes, or of queries, into a gradient of a model's parameters. Setters chain.
+/// Computes or estimates gradients of a model on a batch of nodes or queries. Setters return the object.
 class Estimator : public detail::Handle<plim_estimator, plim_estimator_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static Estimator adopt(plim_estimator *handle) noexcept { return Estimator(handle); }
 
   /// The exact gradient over all training nodes; it takes no batch.
@@ -769,47 +793,48 @@ public:
     return Estimator(make([](plim_estimator **out) { return plim_estimator_unbiased(out); }));
   }
 
-  /// From a few nodes drawn at each layer's input, input layer first; 0 for an exact layer.
+  /// A consistent estimate from nodes drawn at the input of each layer, the input layer first; 0 for an exact
+  /// input.
   static Estimator consistent(Span<const std::size_t> sample_sizes) {
     return Estimator(make([&](plim_estimator **out) {
       return plim_estimator_consistent(sample_sizes.data(), sample_sizes.size(), out);
     }));
   }
 
-  /// To rank: from so many ranked pairs drawn of each query.
+  /// For rankings: an estimate from this many pairs of documents drawn per query.
   static Estimator pairs(std::size_t num_pairs) {
     return Estimator(make([&](plim_estimator **out) { return plim_estimator_pairs(num_pairs, out); }));
   }
 
-  /// To rank: from the ranked pairs between two samples of so many documents each, of every query.
+  /// For rankings: an estimate from the pairs between two samples of this many documents per query.
   static Estimator separate(std::size_t num_documents, bool self_normalized = false) {
     return Estimator(make([&](plim_estimator **out) {
       return plim_estimator_separate(num_documents, self_normalized ? 1 : 0, out);
     }));
   }
 
-  /// Starts the draws anew under a seed.
+  /// Sets the seed of the draws and restarts their sequence.
   Estimator &set_seed(std::uint64_t seed) & {
     detail::check(plim_estimator_set_seed(get(), seed));
     return *this;
   }
   Estimator &&set_seed(std::uint64_t seed) && { return std::move(set_seed(seed)); }
 
-  /// What nodes are drawn from.
+  /// Selects the distribution that nodes are drawn from.
   Estimator &set_distribution(Distribution distribution) & {
     detail::check(plim_estimator_set_distribution(get(), static_cast<std::int32_t>(distribution)));
     return *this;
   }
   Estimator &&set_distribution(Distribution distribution) && { return std::move(set_distribution(distribution)); }
 
-  /// Draws nodes in proportion to weights > 0, one per node of the graph.
+  /// Draws nodes with probabilities proportional to weights > 0, one per node of the graph.
   Estimator &set_weights(Span<const double> weights) & {
     detail::check(plim_estimator_set_weights(get(), weights.data(), weights.size()));
     return *this;
   }
   Estimator &&set_weights(Span<const double> weights) && { return std::move(set_weights(weights)); }
 
-  /// Pins the draws at the input of a layer; no nodes take them back.
+  /// Sets the nodes drawn at the input of a layer. An empty list removes them.
   Estimator &set_draws(std::size_t layer, Span<const std::int32_t> nodes) & {
     detail::check(plim_estimator_set_draws(get(), layer, nodes.data(), nodes.size()));
     return *this;
@@ -834,7 +859,8 @@ public:
     return result;
   }
 
-  /// The same into a caller's buffer of model.num_parameters() floats; returns the loss. It allocates nothing.
+  /// Writes the gradient to a buffer of model.num_parameters() floats and returns the loss. It allocates
+  /// nothing.
   double gradient_into(Span<float> gradient, const Model &model, const Graph &graph) {
     return gradient_into(gradient, model, graph.get(), nullptr, 0);
   }
@@ -843,7 +869,7 @@ public:
     return gradient_into(gradient, model, graph.get(), detail::list(batch), batch.size());
   }
 
-  /// The same of a ranking: over all training queries, or a batch of queries.
+  /// The gradient of a ranking, over all training queries or a batch of queries.
   Gradient gradient(const Model &model, const RankData &data) {
     Gradient result{std::vector<float>(model.num_parameters()), 0};
     result.loss = gradient_into(result.values, model, data);
@@ -875,16 +901,16 @@ private:
   }
 };
 
-/// (1/T)·Σ w_k of a minimisation; empty if the oracle cancelled it.
+/// The mean of the iterates w_1 .. w_T, each taken before its update; empty if the oracle stopped the run.
 struct MinimizeResult {
   std::vector<double> average;
   bool cancelled;
 };
 
-/// Moves parameters along gradients. Setters chain.
+/// Moves parameters along gradients: SGD or Adam. Setters return the object.
 class Optimizer : public detail::Handle<plim_optimizer, plim_optimizer_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static Optimizer adopt(plim_optimizer *handle) noexcept { return Optimizer(handle); }
 
   /// Stochastic gradient descent.
@@ -892,67 +918,67 @@ public:
     return Optimizer(make([&](plim_optimizer **out) { return plim_optimizer_sgd(step, out); }));
   }
 
-  /// Adam as PyTorch has it.
+  /// Adam, with the update of PyTorch.
   static Optimizer adam(double step) {
     return Optimizer(make([&](plim_optimizer **out) { return plim_optimizer_adam(step, out); }));
   }
 
-  /// How the step changes with the number of updates.
+  /// Selects how the step depends on the number of updates.
   Optimizer &set_schedule(Schedule schedule) & {
     detail::check(plim_optimizer_set_schedule(get(), static_cast<std::int32_t>(schedule)));
     return *this;
   }
   Optimizer &&set_schedule(Schedule schedule) && { return std::move(set_schedule(schedule)); }
 
-  /// Decoupled weight decay, as in AdamW.
+  /// Sets decoupled weight decay, as in AdamW.
   Optimizer &set_decay(double decay) & {
     detail::check(plim_optimizer_set_decay(get(), decay));
     return *this;
   }
   Optimizer &&set_decay(double decay) && { return std::move(set_decay(decay)); }
 
-  /// Keeps iterates in a ball around 0, in place of a ball or box; INFINITY for no bound.
+  /// Projects iterates onto a ball around 0, replacing an earlier ball or box; INFINITY for no projection.
   Optimizer &set_ball(double radius) & {
     detail::check(plim_optimizer_set_ball(get(), radius));
     return *this;
   }
   Optimizer &&set_ball(double radius) && { return std::move(set_ball(radius)); }
 
-  /// Keeps every parameter in [low, high], in place of a ball or box.
+  /// Projects every parameter onto [low, high], replacing an earlier ball or box.
   Optimizer &set_box(double low, double high) & {
     detail::check(plim_optimizer_set_box(get(), low, high));
     return *this;
   }
   Optimizer &&set_box(double low, double high) && { return std::move(set_box(low, high)); }
 
-  /// Averages the iterates of updates and training; switching it on starts a new average.
+  /// Turns the running average of the iterates on or off. A change discards the present average.
   Optimizer &set_averaging(bool on) & {
     detail::check(plim_optimizer_set_averaging(get(), on ? 1 : 0));
     return *this;
   }
   Optimizer &&set_averaging(bool on) && { return std::move(set_averaging(on)); }
 
-  /// Forgets updates, moments and average; the settings stay.
+  /// Resets the update count, the moments and the average. Settings do not change.
   void reset() { detail::check(plim_optimizer_reset(get())); }
 
-  /// Moves the model once; with Estimator::gradient() a training loop of the caller's own.
+  /// Updates the model once. With Estimator::gradient(), use it to write your own training loop.
   void update(Model &model, Span<const float> gradient) {
     detail::check(plim_optimizer_update(get(), model.get(), gradient.data(), gradient.size()));
   }
 
-  /// The average of the iterates of `model`, which this optimizer has moved.
+  /// The average of the iterates of `model`, which this optimizer has updated.
   std::vector<float> average(const Model &model) const {
     std::vector<float> values(model.num_parameters());
     detail::check(plim_optimizer_average(get(), values.data(), values.size()));
     return values;
   }
 
-  /// Takes projected steps on a caller's own problem, in place. The oracle is called as
+  /// Minimises your own objective with projected steps, in place. The oracle is called as
   ///
   ///     oracle(std::size_t step, Span<const double> w, Span<double> gradient)
   ///
-  /// with step = 1, 2, … and zeros to write the gradient to. After a stop, a throw or divergence, `w` is the last
-  /// finite iterate.
+  /// with step = 1, 2, … and zeros to be overwritten with the gradient. If the oracle stops the run or
+  /// throws, or the run diverges, `w` is the last finite iterate.
   template <class Oracle> MinimizeResult minimize(Span<double> w, std::size_t num_steps, Oracle &&oracle) {
     Problem<std::remove_reference_t<Oracle>> problem{oracle, nullptr};
     MinimizeResult result{std::vector<double>(w.size()), false};
@@ -988,12 +1014,12 @@ private:
   };
 };
 
-/// How far training or a measurement is; NaN where nothing was evaluated.
+/// Progress of a training or a measurement. Values that were not evaluated are NaN.
 using Progress = plim_progress;
 
 namespace detail {
 
-/// A progress lambda, on the heap: C keeps its address while options move.
+/// A progress callback, on the heap, because C keeps its address while options move.
 class Callback {
 public:
   virtual ~Callback() = default;
@@ -1011,7 +1037,7 @@ private:
   F function_;
 };
 
-/// A log lambda, on the heap too.
+/// A log callback, on the heap for the same reason.
 class Logger {
 public:
   virtual ~Logger() = default;
@@ -1031,8 +1057,8 @@ private:
   F function_;
 };
 
-/// A train() or a measurement at work on this thread, which is the one that callbacks are called on: options may serve
-/// several at once.
+/// A train() or a measurement that runs on this thread, where its callbacks are called too. Several can use
+/// the same options at once.
 struct Run {
   std::exception_ptr thrown;
   Run *outer;
@@ -1049,8 +1075,8 @@ struct Run {
 };
 
 inline std::int32_t Callback::tell(void *self, const Progress *progress) noexcept {
-  Run *run = Run::innermost(); // none if C trains with these options: then an exception only cancels
-  if (run != nullptr && run->thrown) { // by a log function, which cannot cancel
+  Run *run = Run::innermost(); // nullptr if C trains with these options: then an exception only cancels
+  if (run != nullptr && run->thrown) { // by a log callback, which cannot cancel
     return 1;
   }
   try {
@@ -1065,7 +1091,7 @@ inline std::int32_t Callback::tell(void *self, const Progress *progress) noexcep
 
 inline void Logger::tell(void *self, std::int32_t level, const char *message) noexcept {
   Run *run = Run::innermost();
-  if (run != nullptr && run->thrown) { // the call is about to end
+  if (run != nullptr && run->thrown) { // the call will be cancelled
     return;
   }
   try {
@@ -1082,15 +1108,15 @@ inline void Logger::tell(void *self, std::int32_t level, const char *message) no
 /// What training recorded, epoch by epoch.
 class History : public detail::Handle<plim_history, plim_history_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static History adopt(plim_history *handle) noexcept { return History(handle); }
 
   std::size_t num_epochs() const noexcept { return plim_history_num_epochs(get()); }
 
-  /// The best epoch by the monitor, from 1; 0 if there is none.
+  /// The best epoch by the monitor, from 1; 0 if none was evaluated.
   std::size_t best_epoch() const noexcept { return plim_history_best_epoch(get()); }
 
-  /// One number per epoch; NaN where it was not evaluated.
+  /// One number per epoch; NaN if it was not evaluated.
   std::vector<double> column(Column column) const {
     std::vector<double> values(num_epochs());
     detail::check(plim_history_copy(get(), static_cast<std::int32_t>(column), values.data(), values.size()));
@@ -1101,22 +1127,24 @@ private:
   explicit History(plim_history *handle) noexcept : Handle(handle) {}
 };
 
-/// What train() did. `cancelled`: the progress callback stopped it, and the model keeps its last step.
+/// Result of train(). If `cancelled` is true, the progress callback stopped it, and the model has the
+/// parameters of the last completed step.
 struct TrainResult {
   History history;
   bool cancelled;
 };
 
-/// How to train. Setters chain: TrainOptions().set_epochs(50).set_seed(1).
+/// Options of train(). Setters return the object: TrainOptions().set_epochs(50).set_seed(1).
 class TrainOptions : public detail::Handle<plim_train_options, plim_train_options_free> {
 public:
-  /// The defaults.
+  /// Default values.
   TrainOptions() : Handle(make([](plim_train_options **out) { return plim_train_options_new(out); })) {}
 
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static TrainOptions adopt(plim_train_options *handle) noexcept { return TrainOptions(handle); }
 
-  /// Gives the handle up, without the callbacks, which are C++'s own; plim_train_options_free() it in the end.
+  /// Returns the C handle, without callbacks, and gives up its ownership; free it with
+  /// plim_train_options_free().
   plim_train_options *release() {
     if (log_) {
       clear_log();
@@ -1139,42 +1167,42 @@ public:
   }
   TrainOptions &&set_batch_size(std::size_t batch_size) && { return std::move(set_batch_size(batch_size)); }
 
-  /// The seed of the shuffling.
+  /// Sets the seed of the shuffling.
   TrainOptions &set_seed(std::uint64_t seed) & {
     detail::check(plim_train_options_set_seed(get(), seed));
     return *this;
   }
   TrainOptions &&set_seed(std::uint64_t seed) && { return std::move(set_seed(seed)); }
 
-  /// Whether the model ends with the parameters of its best epoch.
+  /// Selects whether training ends with the parameters of the best epoch or with the last ones.
   TrainOptions &set_restore_best(bool on) & {
     detail::check(plim_train_options_set_restore_best(get(), on ? 1 : 0));
     return *this;
   }
   TrainOptions &&set_restore_best(bool on) && { return std::move(set_restore_best(on)); }
 
-  /// Ends training after so many epochs without a better one; 0 for never.
+  /// Stops training after this many epochs without improvement of the monitor; 0 for never.
   TrainOptions &set_patience(std::size_t epochs) & {
     detail::check(plim_train_options_set_patience(get(), epochs));
     return *this;
   }
   TrainOptions &&set_patience(std::size_t epochs) && { return std::move(set_patience(epochs)); }
 
-  /// What the best epoch is chosen by: the one that is restored and that patience counts from.
+  /// Selects how the best epoch is determined, for restoring and for patience.
   TrainOptions &set_monitor(Monitor monitor) & {
     detail::check(plim_train_options_set_monitor(get(), static_cast<std::int32_t>(monitor)));
     return *this;
   }
   TrainOptions &&set_monitor(Monitor monitor) && { return std::move(set_monitor(monitor)); }
 
-  /// 0 for never.
+  /// Evaluates the model after every `epochs` epochs and after the last one; 0 for never.
   TrainOptions &set_evaluate_every(std::size_t epochs) & {
     detail::check(plim_train_options_set_evaluate_every(get(), epochs));
     return *this;
   }
   TrainOptions &&set_evaluate_every(std::size_t epochs) && { return std::move(set_evaluate_every(epochs)); }
 
-  /// Writes a checkpoint after each so many epochs.
+  /// Writes a checkpoint after every `every` epochs and after the last one.
   TrainOptions &set_checkpoint(const std::string &path, std::size_t every) & {
     detail::check(plim_train_options_set_checkpoint(get(), detail::c_path(path), every));
     return *this;
@@ -1184,7 +1212,7 @@ public:
   }
   void clear_checkpoint() { detail::check(plim_train_options_set_checkpoint(get(), nullptr, 0)); }
 
-  /// Goes on from a checkpoint, if the file is there.
+  /// Continues from a checkpoint if the file exists.
   TrainOptions &set_resume(const std::string &path) & {
     detail::check(plim_train_options_set_resume(get(), detail::c_path(path)));
     return *this;
@@ -1192,8 +1220,8 @@ public:
   TrainOptions &&set_resume(const std::string &path) && { return std::move(set_resume(path)); }
   void clear_resume() { detail::check(plim_train_options_set_resume(get(), nullptr)); }
 
-  /// Lets the sample size follow the gradient, from `smallest` to `largest`, so that its relative error stays under δ; it
-  /// is tested every so many updates.
+  /// Adapts the sample size between `smallest` and `largest`, so that the relative error of the gradient
+  /// stays below δ. It is tested every `every` updates.
   TrainOptions &set_adaptive(double delta, std::size_t every, std::size_t smallest, std::size_t largest) & {
     detail::check(plim_train_options_set_adaptive(get(), delta, every, smallest, largest));
     return *this;
@@ -1203,8 +1231,8 @@ public:
   }
   void clear_adaptive() { detail::check(plim_train_options_set_adaptive(get(), 0, 0, 0, 0)); }
 
-  /// Calls `progress(const Progress &)` after each epoch and, within a long one, about twice a second, on the thread of
-  /// train(). Const calls on the model and the graph work inside it. The options keep the function.
+  /// Calls `progress(const Progress &)` on the thread of train(), after each epoch and, within long epochs,
+  /// at most every 0.5 seconds. Const calls on the model and the graph work inside it.
   template <class F> TrainOptions &set_progress(F &&progress) & {
     auto callback = std::make_shared<detail::CallbackOf<std::decay_t<F>>>(std::forward<F>(progress));
     set_callback(std::move(callback));
@@ -1215,8 +1243,8 @@ public:
   }
   void clear_progress() { set_callback(nullptr); }
 
-  /// Calls `log(LogLevel level, const char *message)` with what training does, on the thread of train(): whole lines, up to
-  /// `level`. Const calls on the model and the graph work inside it. The options keep the function.
+  /// Calls `log(LogLevel level, const char *message)` on the thread of train(), once per message up to
+  /// `level`. Const calls on the model and the graph work inside it.
   template <class F> TrainOptions &set_log(LogLevel level, F &&log) & {
     std::shared_ptr<detail::Logger> logger = std::make_shared<detail::LoggerOf<std::decay_t<F>>>(std::forward<F>(log));
     detail::check(plim_train_options_set_log(get(), static_cast<std::int32_t>(level), detail::Logger::tell,
@@ -1245,7 +1273,7 @@ private:
     callback_ = std::move(callback);
   }
 
-  /// With a log there is always one, which stops the call if the log's function throws.
+  /// A log callback needs a progress callback too, which cancels the call if the log callback throws.
   void set_c_progress(detail::Callback *callback) {
     const bool wanted = callback != nullptr || log_ != nullptr;
     detail::check(plim_train_options_set_progress(get(), wanted ? detail::Callback::tell : nullptr, callback));
@@ -1279,22 +1307,22 @@ TrainResult train(plim_model *model, const Problem *problem, plim_estimator *est
 
 } // namespace detail
 
-/// Trains a model; a second call goes on where estimator and optimizer are.
+/// Trains a model. A second call continues with the counters of estimator and optimizer.
 inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator, Optimizer &optimizer,
                          const TrainOptions &options) {
-  if (!options) { // C would take it for the defaults
+  if (!options) { // C reads NULL as the defaults
     throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
   }
-  const auto kept = std::make_pair(options.callback_, options.log_); // whatever they do to their options
+  const auto kept = std::make_pair(options.callback_, options.log_); // callbacks may replace themselves in the options
   return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), options.get());
 }
 
-/// The same with the default options.
+/// As above, with default options.
 inline TrainResult train(Model &model, const Graph &graph, Estimator &estimator, Optimizer &optimizer) {
   return detail::train(model.get(), graph.get(), estimator.get(), optimizer.get(), nullptr);
 }
 
-/// Trains a model to rank: batches are of queries, the accuracy is that of pairs.
+/// Trains a model to rank. Batches consist of queries, and accuracy is that of pairs.
 inline TrainResult train(Model &model, const RankData &data, Estimator &estimator, Optimizer &optimizer,
                          const TrainOptions &options) {
   if (!options) {
@@ -1304,37 +1332,37 @@ inline TrainResult train(Model &model, const RankData &data, Estimator &estimato
   return detail::train(model.get(), data.get(), estimator.get(), optimizer.get(), options.get());
 }
 
-/// The same with the default options.
+/// As above, with default options.
 inline TrainResult train(Model &model, const RankData &data, Estimator &estimator, Optimizer &optimizer) {
   return detail::train(model.get(), data.get(), estimator.get(), optimizer.get(), nullptr);
 }
 
-/// How far SGD can be from the optimum when its gradients are wrong by so much: what Theorems 2 to 7 promise. A
-/// condition that does not hold is an Error whose message names it.
+/// Bounds on how far SGD with inexact gradients is from the optimum: Theorems 2 to 7. If a condition does not
+/// hold, the message of the Error names it. plimsoll.h gives the formulas.
 namespace bound {
 
-/// ‖w_T - w*‖², strongly convex, steps 1/((l - δ)k).
+/// Bounds ‖w_T - w*‖² for a strongly convex objective and steps 1/((l - δ)k).
 inline double strongly_convex_iterate(double l, double big_g, double delta, std::size_t t) {
   double out = 0;
   detail::check(plim_bound_strongly_convex_iterate(l, big_g, delta, t, &out));
   return out;
 }
 
-/// f(w̄_T) - f* in the same setting.
+/// Bounds f(w̄_T) - f* under the same conditions.
 inline double strongly_convex_average(double l, double big_g, double delta, std::size_t t) {
   double out = 0;
   detail::check(plim_bound_strongly_convex_average(l, big_g, delta, t, &out));
   return out;
 }
 
-/// f(w_T) - f* in the same setting, with a gradient that is Lipschitz with constant L.
+/// Bounds f(w_T) - f* under the same conditions, if the gradient is Lipschitz with constant L.
 inline double strongly_convex_value(double l, double big_l, double big_g, double delta, std::size_t t) {
   double out = 0;
   detail::check(plim_bound_strongly_convex_value(l, big_l, big_g, delta, t, &out));
   return out;
 }
 
-/// ‖w_T - w*‖², strongly convex, a constant step.
+/// Bounds ‖w_T - w*‖² for a strongly convex objective and a constant step.
 inline double constant_step(double l, double big_g, double delta, double step, std::size_t t,
                             double initial_distance_squared) {
   double out = 0;
@@ -1342,21 +1370,22 @@ inline double constant_step(double l, double big_g, double delta, double step, s
   return out;
 }
 
-/// f(w̄_T) - f*, convex, steps c/√k in a set of this diameter, relative errors of at most ρ/√T.
+/// Bounds f(w̄_T) - f* for a convex objective, steps c/√k in a set of this diameter, and relative errors <=
+/// ρ/√T.
 inline double convex_average(double big_g, double diameter, double rho, double c, std::size_t t) {
   double out = 0;
   detail::check(plim_bound_convex_average(big_g, diameter, rho, c, t, &out));
   return out;
 }
 
-/// min ‖∇f(w_k)‖², convex or not, steps D_f/((1 + δ)G√T).
+/// Bounds the smallest ‖∇f(w_k)‖² for an objective that need not be convex and steps D_f/((1 + δ)G√T).
 inline double nonconvex_gradient(double big_l, double big_g, double d_f, double delta, std::size_t t) {
   double out = 0;
   detail::check(plim_bound_nonconvex_gradient(big_l, big_g, d_f, delta, t, &out));
   return out;
 }
 
-/// f(w_T) - f*, strongly convex, steps 1/L, absolute errors δ_1, δ_2, …: T is one more than there are.
+/// Bounds f(w_T) - f* for a strongly convex objective, steps 1/L and T - 1 absolute errors δ_1, δ_2, …
 inline double linear(double l, double big_l, Span<const double> deltas, double initial_gap) {
   double out = 0;
   detail::check(plim_bound_linear(l, big_l, deltas.data(), deltas.size() + 1, initial_gap, &out));
@@ -1365,21 +1394,24 @@ inline double linear(double l, double big_l, Span<const double> deltas, double i
 
 } // namespace bound
 
-/// How many nodes to draw so that, with probability 1 - ε, none of T gradients is wrong by the δ of C and τ.
+/// The number of nodes to draw so that, with probability 1 - ε, none of T gradients has a relative error of δ
+/// or more. C and τ were fitted for that δ.
 inline std::size_t sample_size(double tau, double c, std::size_t t, double epsilon) {
   std::size_t out = 0;
   detail::check(plim_sample_size(tau, c, t, epsilon, &out));
   return out;
 }
 
-/// The chance that at least one of T gradients from so many draws is wrong by the δ of C and τ.
+/// The probability that at least one of T gradients from `sample_size` draws has a relative error of δ or
+/// more.
 inline double sample_epsilon(double tau, double c, std::size_t t, std::size_t sample_size) {
   double out = 0;
   detail::check(plim_sample_epsilon(tau, c, t, sample_size, &out));
   return out;
 }
 
-/// The least δ that none of T gradients from so many draws misses by, with probability 1 - ε, between the δ of fits.
+/// The smallest δ that, with probability 1 - ε, all of T gradients from `sample_size` draws stay below,
+/// interpolated between fitted ones.
 inline double sample_delta(Span<const double> deltas, Span<const double> cs, Span<const double> taus, std::size_t t,
                            double epsilon, std::size_t sample_size) {
   detail::same_size("cs", cs.size(), "deltas", deltas.size());
@@ -1390,16 +1422,17 @@ inline double sample_delta(Span<const double> deltas, Span<const double> cs, Spa
   return out;
 }
 
-/// How to measure an estimator. Setters chain: ProbeOptions().set_draws(1000).set_seed(1).
+/// Options of a measurement. Setters return the object: ProbeOptions().set_draws(1000).set_seed(1).
 class ProbeOptions : public detail::Handle<plim_probe_options, plim_probe_options_free> {
 public:
-  /// The defaults.
+  /// Default values.
   ProbeOptions() : Handle(make([](plim_probe_options **out) { return plim_probe_options_new(out); })) {}
 
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static ProbeOptions adopt(plim_probe_options *handle) noexcept { return ProbeOptions(handle); }
 
-  /// Gives the handle up, without the callbacks, which are C++'s own; plim_probe_options_free() it in the end.
+  /// Returns the C handle, without callbacks, and gives up its ownership; free it with
+  /// plim_probe_options_free().
   plim_probe_options *release() {
     if (log_) {
       clear_log();
@@ -1410,32 +1443,32 @@ public:
     return handle_.release();
   }
 
-  /// Gradients for each sample size.
+  /// Sets the number of gradients drawn per sample size.
   ProbeOptions &set_draws(std::size_t draws) & {
     detail::check(plim_probe_options_set_draws(get(), draws));
     return *this;
   }
   ProbeOptions &&set_draws(std::size_t draws) && { return std::move(set_draws(draws)); }
 
-  /// The seed of the draws; the estimator's own plays no part.
+  /// Sets the seed of the draws. The estimator's own seed does not matter.
   ProbeOptions &set_seed(std::uint64_t seed) & {
     detail::check(plim_probe_options_set_seed(get(), seed));
     return *this;
   }
   ProbeOptions &&set_seed(std::uint64_t seed) && { return std::move(set_seed(seed)); }
 
-  /// The nodes whose gradient is estimated.
+  /// Sets the nodes or queries whose gradient is estimated.
   ProbeOptions &set_batch(Span<const std::int32_t> nodes) & {
     detail::check(plim_probe_options_set_batch(get(), detail::list(nodes), nodes.size()));
     return *this;
   }
   ProbeOptions &&set_batch(Span<const std::int32_t> nodes) && { return std::move(set_batch(nodes)); }
 
-  /// All training nodes again.
+  /// Selects all training nodes or queries again.
   void clear_batch() { detail::check(plim_probe_options_set_batch(get(), nullptr, 0)); }
 
-  /// Calls `progress(const Progress &)` a few times a second, on the thread of the measurement. Const calls on the
-  /// estimator, the model and the graph work inside it. The options keep the function.
+  /// Calls `progress(const Progress &)` on the thread of the measurement, about every 0.2 seconds. Const
+  /// calls on the estimator, the model and the graph work inside it.
   template <class F> ProbeOptions &set_progress(F &&progress) & {
     auto callback = std::make_shared<detail::CallbackOf<std::decay_t<F>>>(std::forward<F>(progress));
     set_callback(std::move(callback));
@@ -1446,8 +1479,8 @@ public:
   }
   void clear_progress() { set_callback(nullptr); }
 
-  /// Calls `log(LogLevel level, const char *message)` with what a measurement does and finds, on its thread: whole lines, up to
-  /// `level`. Const calls on the model and the graph work inside it. The options keep the function.
+  /// Calls `log(LogLevel level, const char *message)` on the thread of the measurement, once per message up
+  /// to `level`. Const calls on the estimator, the model and the graph work inside it.
   template <class F> ProbeOptions &set_log(LogLevel level, F &&log) & {
     std::shared_ptr<detail::Logger> logger = std::make_shared<detail::LoggerOf<std::decay_t<F>>>(std::forward<F>(log));
     detail::check(plim_probe_options_set_log(get(), static_cast<std::int32_t>(level), detail::Logger::tell,
@@ -1478,18 +1511,19 @@ private:
     callback_ = std::move(callback);
   }
 
-  /// With a log there is always one, which stops the call if the log's function throws.
+  /// A log callback needs a progress callback too, which cancels the call if the log callback throws.
   void set_c_progress(detail::Callback *callback) {
     const bool wanted = callback != nullptr || log_ != nullptr;
     detail::check(plim_probe_options_set_progress(get(), wanted ? detail::Callback::tell : nullptr, callback));
   }
 
-  /// Runs a measurement of C's with these options, and throws what their callback or the measurement does.
+  /// Runs a C measurement with these options, and throws what a callback has thrown, or the measurement's
+  /// Error.
   template <class Call> void measure(Call &&call) const {
-    if (!*this) { // C would take it for the defaults
+    if (!*this) { // C reads NULL as the defaults
       throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
     }
-    const auto kept = std::make_pair(callback_, log_); // whatever they do to their options
+    const auto kept = std::make_pair(callback_, log_); // callbacks may replace themselves in the options
     detail::Run run;
     const plim_status status = call(get());
     if (run.thrown) {
@@ -1502,7 +1536,8 @@ private:
   std::shared_ptr<detail::Logger> log_;
 };
 
-/// Measures how often gradients are wrong by δ or more: a share for each sample size and δ, row by row of a size.
+/// Measures how often gradients have a relative error of δ or more: fractions, one row per sample size, one
+/// column per δ.
 inline std::vector<double> tail_probability(const Estimator &estimator, const Model &model, const Graph &graph,
                                             Span<const std::size_t> sample_sizes, Span<const double> deltas,
                                             const ProbeOptions &options = ProbeOptions()) {
@@ -1514,15 +1549,15 @@ inline std::vector<double> tail_probability(const Estimator &estimator, const Mo
   return shares;
 }
 
-/// How wrong an estimator's gradients were found to be.
+/// How large the errors of an estimator's gradients were found to be.
 class Tail : public detail::Handle<plim_tail, plim_tail_free> {
 public:
-  /// Takes over a C handle, of a measurement of so many sample sizes and δ.
+  /// Takes over the ownership of a C handle, measured with these numbers of sample sizes and δ.
   static Tail adopt(plim_tail *handle, std::size_t num_sizes, std::size_t num_deltas) noexcept {
     return Tail(handle, num_sizes, num_deltas);
   }
 
-  /// Measures with each of the sample sizes in turn.
+  /// Measures the estimator with each of the sample sizes in turn.
   Tail(const Estimator &estimator, const Model &model, const Graph &graph, Span<const std::size_t> sample_sizes,
        Span<const double> deltas, const ProbeOptions &options = ProbeOptions())
       : Tail(nullptr, sample_sizes.size(), deltas.size()) {
@@ -1534,7 +1569,7 @@ public:
     handle_.reset(handle);
   }
 
-  /// The same on rank data.
+  /// As above, on ranking data.
   Tail(const Estimator &estimator, const Model &model, const RankData &data, Span<const std::size_t> sample_sizes,
        Span<const double> deltas, const ProbeOptions &options = ProbeOptions())
       : Tail(nullptr, sample_sizes.size(), deltas.size()) {
@@ -1546,18 +1581,18 @@ public:
     handle_.reset(handle);
   }
 
-  /// Share of the gradients that missed by δ or more, and its 95 % interval: for each sample size and δ, row by row of a
-  /// size.
+  /// Fraction of the gradients with a relative error of δ or more, and its 95 % interval: one row per sample
+  /// size, one column per δ.
   std::vector<double> probability() const { return copy(PLIM_TAIL_PROBABILITY, num_shares_); }
   std::vector<double> lower() const { return copy(PLIM_TAIL_LOWER, num_shares_); }
   std::vector<double> upper() const { return copy(PLIM_TAIL_UPPER, num_shares_); }
 
-  /// Error, bias and deviation in units of norm(), for each sample size: error² = bias² + deviation².
+  /// Error, bias and deviation, relative to norm(), per sample size. error² = bias² + deviation².
   std::vector<double> error() const { return copy(PLIM_TAIL_ERROR, num_sizes_); }
   std::vector<double> bias() const { return copy(PLIM_TAIL_BIAS, num_sizes_); }
   std::vector<double> deviation() const { return copy(PLIM_TAIL_DEVIATION, num_sizes_); }
 
-  /// ‖h‖ of the exact gradient.
+  /// The norm ‖h‖ of the exact gradient.
   double norm() const noexcept { return plim_tail_norm(get()); }
 
 private:
@@ -1574,14 +1609,14 @@ private:
   std::size_t num_shares_;
 };
 
-/// A tail C·exp(−τN), and how well it fits, 1 being perfect.
+/// A fitted tail C·exp(−τN), and r² of the fit, 1 for a perfect one.
 struct TailFit {
   double c;
   double tau;
   double r_squared;
 };
 
-/// Fits the shares of so many draws that missed by one δ, one for each sample size.
+/// Fits a tail to the fractions of `draws` gradients that missed one δ, one fraction per sample size.
 inline TailFit tail_fit(Span<const std::size_t> sample_sizes, Span<const double> probabilities, std::size_t draws) {
   detail::same_size("probabilities", probabilities.size(), "sample_sizes", sample_sizes.size());
   TailFit fit{};
@@ -1590,13 +1625,14 @@ inline TailFit tail_fit(Span<const std::size_t> sample_sizes, Span<const double>
   return fit;
 }
 
-/// The smallest sample size that keeps T gradients within δ with probability 1 − ε, and what it costs.
+/// The smallest sample size with which, with probability 1 − ε, none of T gradients has a relative error of δ
+/// or more, and its cost.
 class Plan : public detail::Handle<plim_plan, plim_plan_free> {
 public:
-  /// Takes over a C handle.
+  /// Takes over the ownership of a C handle.
   static Plan adopt(plim_plan *handle) noexcept { return Plan(handle); }
 
-  /// Looks for it at the model's present parameters.
+  /// Searches for it at the model's current parameters.
   Plan(const Estimator &estimator, const Model &model, const Graph &graph, double delta, double epsilon, std::size_t t,
        const ProbeOptions &options = ProbeOptions())
       : Plan(nullptr) {
@@ -1607,7 +1643,7 @@ public:
     handle_.reset(handle);
   }
 
-  /// The same on rank data.
+  /// As above, on ranking data.
   Plan(const Estimator &estimator, const Model &model, const RankData &data, double delta, double epsilon, std::size_t t,
        const ProbeOptions &options = ProbeOptions())
       : Plan(nullptr) {
@@ -1618,10 +1654,11 @@ public:
     handle_.reset(handle);
   }
 
-  /// Whether to sample.
+  /// Whether sampling pays.
   bool pays() const noexcept { return plim_plan_pays(get()) != 0; }
 
-  /// Sample sizes for Estimator::consistent(), or the batch size of the unbiased estimator; all 0 if none meets the goal.
+  /// Sample sizes for Estimator::consistent(), or the batch size of the unbiased estimator. All are 0 if none
+  /// meets the goal.
   std::vector<std::size_t> sizes() const {
     std::vector<std::size_t> sizes(plim_plan_num_sizes(get()));
     detail::check(plim_plan_copy_sizes(get(), sizes.data(), sizes.size()));
@@ -1631,24 +1668,26 @@ public:
   /// The smallest size that meets the goal; 0 if none does.
   std::size_t sample_size() const { return static_cast<std::size_t>(number(PLIM_PLAN_SAMPLE_SIZE)); }
 
-  /// Share of the gradients of that size that missed, and its upper 95 % limit; NaN without a size.
+  /// Fraction of the gradients of that size that missed δ, and its upper 95 % limit; NaN if no size meets the
+  /// goal.
   double misses() const { return number(PLIM_PLAN_MISSES); }
   double upper() const { return number(PLIM_PLAN_UPPER); }
 
-  /// Seconds of a gradient of that size, NaN without one; of the exact one; of an unbiased batch that is as right.
+  /// Seconds per gradient: of that size (NaN if none meets the goal), of the exact one, and of an unbiased
+  /// batch that meets the goal.
   double seconds() const { return number(PLIM_PLAN_SECONDS); }
   double exact_seconds() const { return number(PLIM_PLAN_EXACT_SECONDS); }
   double unbiased_seconds() const { return number(PLIM_PLAN_UNBIASED_SECONDS); }
 
-  /// Nodes of that batch.
+  /// Number of nodes or queries in that batch.
   std::size_t unbiased_batch() const { return static_cast<std::size_t>(number(PLIM_PLAN_UNBIASED_BATCH)); }
 
-  /// The tail that was fitted; NaN if the draws could show ε/T without one.
+  /// The fitted tail; NaN if no fit was required.
   TailFit fit() const {
     return TailFit{number(PLIM_PLAN_C), number(PLIM_PLAN_TAU), number(PLIM_PLAN_R_SQUARED)};
   }
 
-  /// The plan in words.
+  /// The plan in English.
   std::string describe() const {
     char text[PLIM_PLAN_TEXT_SIZE];
     detail::check(plim_plan_describe(get(), text, sizeof text));

@@ -1,4 +1,4 @@
-//! What the theorems promise, and the sample sizes that go with it.
+//! The bounds of the theorems, and sample sizes.
 
 use super::guard::guard;
 use super::ptr;
@@ -19,21 +19,26 @@ unsafe fn answer<T>(out: *mut T, value: impl FnOnce() -> Result<T>) -> plim_stat
     })
 }
 
-/// How far from the optimum the T-th iterate of SGD can be: a bound on ‖w_T − w*‖² (Theorem 2).
+/// Bounds ‖w_T − w*‖² for SGD on a strongly convex objective (Theorem 2).
 ///
-/// For a strongly convex objective and steps 1/((l−δ)k), if every gradient used is wrong by at most δ times the norm of
-/// the true one: G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)], where the first term counts twice at T = 2.
+/// The steps are 1/((l−δ)k), and every gradient has a relative error of at most δ:
 ///
-/// @param l      how strongly convex the objective is: f − (l/2)‖w‖² is convex; > 0. λ for a one-layer model with
-///               plim_model_set_regularization(). In a bound, T counts iterates and w_1 is the start.
-/// @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
-/// @param delta  δ, the relative error of the gradients; 0 <= delta < l.
+///     G²·[(1+δ)²/((l−δ)²T) + δ/(l−δ)]
+///
+/// At T = 2 the first term counts twice. In all bounds, w_1 is the start and T counts iterates, w*
+/// is the minimiser and f* = f(w*).
+///
+/// @param l      modulus of strong convexity, > 0: f − (l/2)‖w‖² is convex. For a one-layer model it
+///               is λ of plim_model_set_regularization().
+/// @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+/// @param delta  δ, 0 <= δ < l.
 /// @param t      T, at least 1.
-/// @param out    receives the bound; untouched unless PLIM_OK is returned.
+/// @param out    receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT; plim_last_error() names the condition that
-///         does not hold: "delta = 0.3: 0 <= delta < l = 0.1 does not hold". A bound too large for a double is refused
-///         too.
+/// @return PLIM_OK or a common error. plim_last_error() names the condition that does not hold:
+///         "delta = 0.3: 0 <= delta < l = 0.1 does not hold".
+///         PLIM_ERROR_INVALID_ARGUMENT: also if the bound is too large for a double. This applies to
+///           all bounds.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_strongly_convex_iterate(
@@ -47,17 +52,18 @@ pub unsafe extern "C" fn plim_bound_strongly_convex_iterate(
     unsafe { answer(out, || bounds::strongly_convex_iterate(l, big_g, delta, t)) }
 }
 
-/// How far from the least value the average of T iterates can be: a bound on f(w̄_T) − f* (Theorem 2).
+/// Bounds f(w̄_T) − f* for the mean w̄_T of the first T iterates, under the conditions of
+/// plim_bound_strongly_convex_iterate() (Theorem 2):
 ///
-/// In the setting of plim_bound_strongly_convex_iterate(): G²/(2T)·[δT + (1+δ)²/(l−δ)·(1 + log T)].
+///     G²/(2T)·[δT + (1+δ)²/(l−δ)·(1 + log T)]
 ///
-/// @param l      how strongly convex the objective is; > 0.
-/// @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
-/// @param delta  δ, the relative error of the gradients; 0 <= delta < l.
+/// @param l      modulus of strong convexity, > 0.
+/// @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+/// @param delta  δ, 0 <= δ < l.
 /// @param t      T, at least 1.
-/// @param out    receives the bound; untouched unless PLIM_OK is returned.
+/// @param out    receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_strongly_convex_average(
@@ -71,19 +77,20 @@ pub unsafe extern "C" fn plim_bound_strongly_convex_average(
     unsafe { answer(out, || bounds::strongly_convex_average(l, big_g, delta, t)) }
 }
 
-/// How far from the least value the T-th iterate can be: a bound on f(w_T) − f* (Theorem 3).
+/// Bounds f(w_T) − f* under the conditions of plim_bound_strongly_convex_iterate() (Theorem 3).
 ///
-/// In the setting of plim_bound_strongly_convex_iterate(), if the gradient is also Lipschitz with constant L, and is 0
-/// at w* (w* does not lie at the edge of a ball or box that iterates are kept in): L/2 times that bound.
+/// The gradient must also be Lipschitz with constant L, and 0 at w*: w* must not lie on the boundary
+/// of a ball or box that iterates are projected onto. The bound is L/2 times the bound on ‖w_T −
+/// w*‖².
 ///
-/// @param l      how strongly convex the objective is; > 0.
-/// @param big_l  L, with which the gradient is Lipschitz; >= l.
-/// @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
-/// @param delta  δ, the relative error of the gradients; 0 <= delta < l.
+/// @param l      modulus of strong convexity, > 0.
+/// @param big_l  L, at least `l`.
+/// @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+/// @param delta  δ, 0 <= δ < l.
 /// @param t      T, at least 1.
-/// @param out    receives the bound; untouched unless PLIM_OK is returned.
+/// @param out    receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_strongly_convex_value(
@@ -98,20 +105,23 @@ pub unsafe extern "C" fn plim_bound_strongly_convex_value(
     unsafe { answer(out, || bounds::strongly_convex_value(l, big_l, big_g, delta, t)) }
 }
 
-/// How far from the optimum the T-th iterate of SGD with a constant step c can be: a bound on ‖w_T − w*‖² (Theorem 4).
+/// Bounds ‖w_T − w*‖² for SGD with a constant step c on a strongly convex objective (Theorem 4):
 ///
-/// For a strongly convex objective: (1−2cl+cδ)^(T−1)·‖w_1−w*‖² + (δ + c(1+δ)²)/(2l−δ)·G². The first term dies out, the
-/// second stays: a smaller step ends nearer, and gets there later.
+///     (1−2cl+cδ)^(T−1)·‖w_1−w*‖² + (δ + c(1+δ)²)/(2l−δ)·G²
 ///
-/// @param l                         how strongly convex the objective is; > 0.
-/// @param big_g                     G, at least the norm of the gradient wherever the iterates may be; > 0.
-/// @param delta                     δ, the relative error of the gradients; 0 <= delta < l.
-/// @param step                      c; 0 < c < 1/(2l−δ).
+/// The first term vanishes as T grows, the second remains. A smaller step makes the second one
+/// smaller, and the first one vanish later.
+///
+/// @param l                         modulus of strong convexity, > 0.
+/// @param big_g                     G, > 0: an upper bound on the norm of the gradient wherever the
+///                                  iterates may be.
+/// @param delta                     δ, 0 <= δ < l.
+/// @param step                      c, 0 < c < 1/(2l−δ).
 /// @param t                         T, at least 1.
-/// @param initial_distance_squared  ‖w_1−w*‖², or something larger; >= 0.
-/// @param out                       receives the bound; untouched unless PLIM_OK is returned.
+/// @param initial_distance_squared  ‖w_1−w*‖² or an upper bound on it; >= 0.
+/// @param out                       receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_constant_step(
@@ -127,21 +137,23 @@ pub unsafe extern "C" fn plim_bound_constant_step(
     unsafe { answer(out, || bounds::constant_step(l, big_g, delta, step, t, initial_distance_squared)) }
 }
 
-/// How far from the least value the average of T iterates can be on a convex objective: a bound on f(w̄_T) − f*
-/// (Theorem 5).
+/// Bounds f(w̄_T) − f* for the mean w̄_T of the first T iterates on a convex objective (Theorem 5).
 ///
-/// For steps c/√k, iterates kept in a set of diameter D (plim_optimizer_set_ball(): twice the radius), and relative
-/// errors of at most ρ/√T: 1/(2√T)·[(1/c+ρ)D² + G²(ρ + 2c(1+ρ/√T)²)]. The paper's constant in place of the 2 is too
-/// small.
+/// The steps are c/√k, relative errors are at most ρ/√T, and iterates are projected onto a set of
+/// diameter D:
 ///
-/// @param big_g     G, at least the norm of the gradient wherever the iterates may be; > 0.
-/// @param diameter  D, > 0.
+///     1/(2√T)·[(1/c+ρ)D² + G²(ρ + 2c(1+ρ/√T)²)]
+///
+/// The paper prints a smaller factor in place of 2c, which does not hold for T >= 3.
+///
+/// @param big_g     G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
+/// @param diameter  D, > 0: twice the radius of plim_optimizer_set_ball().
 /// @param rho       ρ, >= 0.
-/// @param c         the first step; > 0.
+/// @param c         the first step, > 0.
 /// @param t         T, at least 1.
-/// @param out       receives the bound; untouched unless PLIM_OK is returned.
+/// @param out       receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_convex_average(
@@ -156,19 +168,22 @@ pub unsafe extern "C" fn plim_bound_convex_average(
     unsafe { answer(out, || bounds::convex_average(big_g, diameter, rho, c, t)) }
 }
 
-/// How small the gradient gets at one of T iterates, convex or not: a bound on min_k ‖∇f(w_k)‖² (Theorem 6).
+/// Bounds the smallest ‖∇f(w_k)‖² among T iterates, for an objective that need not be convex
+/// (Theorem 6).
 ///
-/// For steps D_f/((1+δ)G√T), nothing projected, and a gradient that is Lipschitz with constant L:
-/// (1+δ)·L·G·D_f/((1−δ)√T).
+/// The steps are D_f/((1+δ)G√T), nothing is projected, and the gradient is Lipschitz with constant
+/// L:
+///
+///     (1+δ)·L·G·D_f/((1−δ)√T)
 ///
 /// @param big_l  L, > 0.
-/// @param big_g  G, at least the norm of the gradient wherever the iterates may be; > 0.
+/// @param big_g  G, > 0: an upper bound on the norm of the gradient wherever the iterates may be.
 /// @param d_f    D_f = √(2(f(w_1)−f*)/L), > 0.
-/// @param delta  δ, the relative error of the gradients; 0 <= delta < 1.
+/// @param delta  δ, the relative error of the gradients, 0 <= δ < 1.
 /// @param t      T, at least 1.
-/// @param out    receives the bound; untouched unless PLIM_OK is returned.
+/// @param out    receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_nonconvex_gradient(
@@ -183,20 +198,21 @@ pub unsafe extern "C" fn plim_bound_nonconvex_gradient(
     unsafe { answer(out, || bounds::nonconvex_gradient(big_l, big_g, d_f, delta, t)) }
 }
 
-/// How far from the least value the T-th iterate of SGD with step 1/L can be: a bound on f(w_T) − f* (Theorem 7).
+/// Bounds f(w_T) − f* for SGD with step 1/L on a strongly convex objective (Theorem 7).
 ///
-/// For a strongly convex objective whose gradient is Lipschitz with constant L, nothing projected, and gradients that
-/// are wrong by at most δ_1, δ_2, … (absolutely, not relative to their norm):
-/// (1−l/L)^(T−1)·(f(w_1)−f*) + 1/(2L)·Σ_{i<T} (1−l/L)^(T−1−i)·δ_i².
+/// The gradient is Lipschitz with constant L, nothing is projected, and the k-th gradient has an
+/// absolute error of at most δ_k:
 ///
-/// @param l            how strongly convex the objective is; 0 < l < L.
+///     (1−l/L)^(T−1)·(f(w_1)−f*) + 1/(2L)·Σ_{i<T} (1−l/L)^(T−1−i)·δ_i²
+///
+/// @param l            modulus of strong convexity, 0 < l < L.
 /// @param big_l        L.
-/// @param deltas       T−1 errors, each >= 0; NULL with T = 1.
+/// @param deltas       T − 1 errors δ_1, δ_2, …, each finite and >= 0; may be NULL if T is 1.
 /// @param t            T, at least 1.
-/// @param initial_gap  f(w_1) − f*, or something larger; >= 0.
-/// @param out          receives the bound; untouched unless PLIM_OK is returned.
+/// @param initial_gap  f(w_1) − f* or an upper bound on it; >= 0.
+/// @param out          receives the bound.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a condition does not hold).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_bound_linear(
@@ -217,20 +233,22 @@ pub unsafe extern "C" fn plim_bound_linear(
     unsafe { answer(out, value) }
 }
 
-/// How many nodes to draw so that, with probability 1−ε, none of T gradients is wrong by δ or more.
+/// Computes how many nodes N to draw so that, with probability 1−ε, none of T gradients has a
+/// relative error of δ or more.
 ///
-/// The chance that a gradient from N draws misses by δ falls like C·exp(−τN); plim_tail_fit() measures C and τ for a δ.
-/// Over T steps that makes T·C·exp(−τN), and this is the least N for which it is at most ε: log(T·C/ε)/τ, rounded up.
-/// It undoes plim_sample_epsilon(), as far as a double tells ε from 0, from 1 and from the ε of one draw more or less.
+/// It assumes that one gradient misses δ with probability C·exp(−τN); plim_tail_fit() measures C and
+/// τ for a δ. Over T steps the probability is at most T·C·exp(−τN). N is the smallest number for
+/// which that is at most ε: log(T·C/ε)/τ, rounded up. It inverts plim_sample_epsilon(), as far as
+/// the precision of a double allows.
 ///
-/// @param tau      τ(δ), > 0.
+/// @param tau      τ, > 0.
 /// @param c        C, > 0.
-/// @param t        T, the number of steps; at least 1.
-/// @param epsilon  ε, in (0, 1].
-/// @param out      receives N, at least 1; untouched unless PLIM_OK is returned.
+/// @param t        T, the number of steps, at least 1.
+/// @param epsilon  ε, 0 < ε <= 1.
+/// @param out      receives N, at least 1.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or an N beyond
-///         any size).
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if N would exceed 2^53.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_sample_size(tau: f64, c: f64, t: usize, epsilon: f64, out: *mut usize) -> plim_status {
@@ -238,15 +256,16 @@ pub unsafe extern "C" fn plim_sample_size(tau: f64, c: f64, t: usize, epsilon: f
     unsafe { answer(out, || size::sample_size(tau, c, t, epsilon)) }
 }
 
-/// The chance that at least one of T gradients from N draws is wrong by δ or more: min(1, T·C·exp(−τN)).
+/// Computes the probability that at least one of T gradients from N draws has a relative error of δ
+/// or more: min(1, T·C·exp(−τN)).
 ///
-/// @param tau          τ(δ), > 0.
+/// @param tau          τ for this δ, > 0.
 /// @param c            C, > 0.
-/// @param t            T, the number of steps; at least 1.
+/// @param t            T, the number of steps, at least 1.
 /// @param sample_size  N, at least 1.
-/// @param out          receives ε, which is 0 where no double is as small; untouched unless PLIM_OK is returned.
+/// @param out          receives ε; 0 if it is too small for a double.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_sample_epsilon(
@@ -260,23 +279,24 @@ pub unsafe extern "C" fn plim_sample_epsilon(
     unsafe { answer(out, || size::epsilon(tau, c, t, sample_size)) }
 }
 
-/// How right T gradients from N draws are: the least δ that none of them misses by, with probability 1−ε.
+/// Computes the smallest δ that, with probability 1−ε, all of T gradients from N draws stay below.
 ///
-/// N draws suffice for a fitted δ if the margin τN − log(T·C/ε) is not negative. The answer lies between the last δ for
-/// which they do not and the next, where the margin, taken to be linear in δ, is 0. If they suffice for every δ it is
-/// the first.
+/// N draws suffice for a fitted δ if its margin τN − log(T·C/ε) is not negative. The result lies
+/// between the last δ for which N draws do not suffice and the next one, where a linear
+/// interpolation of the margin is 0. If they suffice for every δ, it is the first.
 ///
-/// @param deltas       `count` relative errors in rising order, each > 0, for which C and τ were fitted.
-/// @param cs           the `count` C, each > 0.
-/// @param taus         the `count` τ, each > 0.
+/// @param deltas       `count` relative errors in ascending order, each > 0, for which C and τ were
+///                     fitted.
+/// @param cs           `count` values of C, each > 0.
+/// @param taus         `count` values of τ, each > 0.
 /// @param count        at least 1.
-/// @param t            T, the number of steps; at least 1.
-/// @param epsilon      ε, in (0, 1].
+/// @param t            T, the number of steps, at least 1.
+/// @param epsilon      ε, 0 < ε <= 1.
 /// @param sample_size  N, at least 1.
-/// @param out          receives δ; untouched unless PLIM_OK is returned.
+/// @param out          receives δ.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, or N draws that
-///         do not suffice for the largest δ).
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if N draws do not suffice for the largest δ.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_sample_delta(

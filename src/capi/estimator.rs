@@ -10,28 +10,30 @@ use crate::error::{ForThe, Result};
 use crate::estimator::{Estimator, Problem};
 use crate::sample::Distribution;
 
-/// Estimates gradients of a model on a graph. Release it with plim_estimator_free().
+/// Computes or estimates gradients of a model. Free it with plim_estimator_free().
 pub struct plim_estimator {
     _opaque: [u8; 0],
 }
 
-/// Draw from all nodes alike. The default.
+/// All nodes, each with the same probability. The default.
 pub const PLIM_DISTRIBUTION_UNIFORM: i32 = 0;
-/// Draw from all nodes in proportion to ‖Â(:,u)‖².
+/// All nodes; the probability of u is proportional to ‖Â(:,u)‖².
 pub const PLIM_DISTRIBUTION_IMPORTANCE: i32 = 1;
-/// Draw alike from S, the nodes that the rows above are linked to.
+/// Only the nodes that the layer aggregates from, each with the same probability.
 pub const PLIM_DISTRIBUTION_NEIGHBORS: i32 = 2;
-/// Draw from S in proportion to ‖Â(rows above, u)‖².
+/// Only the nodes that the layer aggregates from; the probability of u is proportional to ‖Â(R,u)‖²,
+/// where R are the nodes whose outputs the layer computes.
 pub const PLIM_DISTRIBUTION_LADIES: i32 = 3;
 
-/// The mean over batches and draws is the gradient over all training nodes, or training queries.
+/// The mean of the estimate over batches and draws is the gradient over all training nodes or
+/// queries.
 pub const PLIM_PROPERTY_UNBIASED: u32 = 1;
-/// The estimate converges to the batch's exact gradient as the sample sizes grow.
+/// The estimate converges to the exact gradient of the batch as the sample sizes grow.
 pub const PLIM_PROPERTY_CONSISTENT: u32 = 2;
-/// The estimate is the gradient over all training nodes, or training queries.
+/// The estimate is the gradient over all training nodes or queries.
 pub const PLIM_PROPERTY_EXACT: u32 = 4;
 
-/// What the getters tell of a estimator.
+/// What the getters of an estimator return.
 #[derive(Clone, Copy, Default)]
 pub struct EstimatorFacts {
     property: u32,
@@ -50,11 +52,11 @@ impl Opaque for plim_estimator {
     type Object = Estimator;
 }
 
-/// Makes the full estimator: the exact gradient over all training nodes. It takes no batch.
+/// Creates the full estimator: the exact gradient over all training nodes. It takes no batch.
 ///
-/// @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+/// @param out  receives the estimator; free it with plim_estimator_free().
 ///
-/// @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_full(out: *mut *mut plim_estimator) -> plim_status {
@@ -62,11 +64,11 @@ pub unsafe extern "C" fn plim_estimator_full(out: *mut *mut plim_estimator) -> p
     guard(|| unsafe { ptr::out("out", out) }?.give(Estimator::full()))
 }
 
-/// Makes the unbiased estimator: the exact gradient of a batch, from its whole neighbourhood.
+/// Creates the unbiased estimator: the exact gradient of a batch, from its whole neighbourhood.
 ///
-/// @param out  receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+/// @param out  receives the estimator; free it with plim_estimator_free().
 ///
-/// @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_unbiased(out: *mut *mut plim_estimator) -> plim_status {
@@ -74,17 +76,19 @@ pub unsafe extern "C" fn plim_estimator_unbiased(out: *mut *mut plim_estimator) 
     guard(|| unsafe { ptr::out("out", out) }?.give(Estimator::unbiased()))
 }
 
-/// Makes a consistent estimator: the gradient of a batch from a few nodes drawn at each layer's input.
+/// Creates a consistent estimator: the gradient of a batch, from a few nodes drawn at the input of
+/// each layer.
 ///
-/// For each gradient, t nodes are drawn afresh with replacement from a distribution P, and the columns u of Â that
-/// were drawn are weighted by 1 / (t·P(u)). The estimate is biased, and converges as the sample sizes grow.
+/// For each gradient and layer, t nodes are drawn with replacement from a distribution P, see
+/// plim_estimator_set_distribution(). The column of Â of a drawn node u has the weight 1 / (t·P(u)).
+/// The estimate is biased and converges as the sample sizes grow.
 ///
-/// @param sample_sizes  draws at the input of each layer, input layer first; 0 for an exact layer.
-/// @param num_layers    the model's number of layers, at least 1.
-/// @param out           receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
-///                      returned.
+/// @param sample_sizes  `num_layers` numbers t, the input layer first; 0 makes the input of that
+///                      layer exact.
+/// @param num_layers    number of layers of the model, at least 1.
+/// @param out           receives the estimator; free it with plim_estimator_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_consistent(
@@ -101,15 +105,17 @@ pub unsafe extern "C" fn plim_estimator_consistent(
     })
 }
 
-/// Makes an estimator for rankings: the gradient of a batch of queries from ranked pairs drawn of each.
+/// Creates an estimator for rankings: the gradient of a batch of queries, from pairs of documents
+/// drawn per query.
 ///
-/// For each gradient and query, t of its pairs of documents of different relevance are drawn afresh with replacement, all
-/// alike, and their losses averaged. Unbiased and consistent.
+/// A pair is two documents of a query with different relevance. For each gradient and query, t pairs
+/// are drawn with replacement, all with the same probability, and their losses averaged. The
+/// estimate is unbiased and consistent.
 ///
-/// @param num_pairs  t, in [1, 1048576].
-/// @param out        receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is returned.
+/// @param num_pairs  t, 1 .. 1048576.
+/// @param out        receives the estimator; free it with plim_estimator_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_pairs(num_pairs: usize, out: *mut *mut plim_estimator) -> plim_status {
@@ -120,20 +126,25 @@ pub unsafe extern "C" fn plim_estimator_pairs(num_pairs: usize, out: *mut *mut p
     })
 }
 
-/// Makes an estimator for rankings: the gradient of a batch of queries from all ranked pairs between two samples of each.
+/// Creates an estimator for rankings: the gradient of a batch of queries, from two samples of
+/// documents per query.
 ///
-/// For each gradient and query, t documents i are drawn from the n_i that rank above another, and t documents j from the n_j
-/// that rank below another, afresh and with replacement. Each pair of one i and one j that is ranked in this order has
-/// the weight n_i n_j / t² over the number of the query's ranked pairs, which makes the estimate unbiased and consistent.
-/// Self-normalised, the pairs of the sample have equal weights that add up to 1: the estimate is biased and consistent; a query
-/// whose sample has no ranked pair adds 0. Where relevance has two levels both are the same.
+/// For each gradient and query, t documents i are drawn with replacement from the n_i documents that
+/// rank above another one, and t documents j from the n_j that rank below another one. The sum is
+/// over the pairs (i, j) of the two samples in which i ranks above j. The weights of these pairs are
+/// one of the following:
+/// - fixed: n_i·n_j / t², divided by the number of pairs of the query. The estimate is unbiased and
+///   consistent.
+/// - self-normalised: equal, with sum 1. The estimate is biased and consistent. A query without such
+///   a pair contributes 0.
 ///
-/// @param num_documents    t, in [1, 1048576].
-/// @param self_normalized  0 for fixed weights; anything else for self-normalised ones.
-/// @param out              receives the estimator; release it with plim_estimator_free(). Untouched unless PLIM_OK is
-///                         returned.
+/// With two levels of relevance both are the same.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+/// @param num_documents    t, 1 .. 1048576.
+/// @param self_normalized  0 for fixed weights, any other value for self-normalised ones.
+/// @param out              receives the estimator; free it with plim_estimator_free().
+///
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_separate(
@@ -148,7 +159,7 @@ pub unsafe extern "C" fn plim_estimator_separate(
     })
 }
 
-/// Ends an estimator's handle.
+/// Frees an estimator.
 ///
 /// @param estimator  the estimator; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -159,15 +170,14 @@ pub extern "C" fn plim_estimator_free(estimator: *mut plim_estimator) {
     })
 }
 
-/// Starts the draws anew under a seed.
+/// Sets the seed of the draws and restarts their sequence.
 ///
-/// Draws are keyed by the seed, the number of gradients since it was set, and the layer: the same seed gives the same
-/// sequence of gradients.
+/// Draws depend on the seed, the number of gradients since it was set, and the layer.
 ///
 /// @param estimator  the estimator.
-/// @param seed       0 at first.
+/// @param seed       any value. Default: 0.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_estimator_set_seed(estimator: *mut plim_estimator, seed: u64) -> plim_status {
@@ -177,17 +187,19 @@ pub extern "C" fn plim_estimator_set_seed(estimator: *mut plim_estimator, seed: 
     })
 }
 
-/// Chooses the distribution that nodes are drawn from, in place of an earlier choice or weights.
+/// Selects the distribution P that nodes are drawn from. It replaces an earlier choice and earlier
+/// weights.
 ///
-/// Over all nodes the useful draws are those that hit a neighbour, so the sample size must grow with the graph; over S,
-/// the neighbours of the rows above, it need not.
+/// With PLIM_DISTRIBUTION_UNIFORM, PLIM_DISTRIBUTION_IMPORTANCE or weights, only the draws that the
+/// layer aggregates from contribute, so sample sizes must grow with the graph. With
+/// PLIM_DISTRIBUTION_NEIGHBORS or PLIM_DISTRIBUTION_LADIES they need not.
 ///
 /// @param estimator     a consistent estimator.
 /// @param distribution  PLIM_DISTRIBUTION_UNIFORM (default), PLIM_DISTRIBUTION_IMPORTANCE,
 ///                      PLIM_DISTRIBUTION_NEIGHBORS or PLIM_DISTRIBUTION_LADIES.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
-///         draws nothing), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_UNSUPPORTED: the estimator draws no nodes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_estimator_set_distribution(estimator: *mut plim_estimator, distribution: i32) -> plim_status {
@@ -198,14 +210,16 @@ pub extern "C" fn plim_estimator_set_distribution(estimator: *mut plim_estimator
     })
 }
 
-/// Draws nodes in proportion to the caller's weights, in place of an earlier choice.
+/// Draws nodes with probabilities proportional to your weights. It replaces an earlier choice of
+/// distribution.
 ///
 /// @param estimator  a consistent estimator.
-/// @param weights    `num_nodes` finite weights > 0: a node that is never drawn would be missing for good.
-/// @param num_nodes  the graph's number of nodes, at least 1; checked when a gradient is asked for.
+/// @param weights    `num_nodes` finite weights > 0 with a finite sum. A weight of 0 is an error,
+///                   since the estimate would not converge.
+/// @param num_nodes  number of nodes of the graph, at least 1; the next gradient checks it.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
-///         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_UNSUPPORTED: the estimator draws no nodes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_set_weights(
@@ -221,18 +235,20 @@ pub unsafe extern "C" fn plim_estimator_set_weights(
     })
 }
 
-/// Pins the draws at the input of a layer: the caller's own sampler. They stay until they are taken back.
+/// Sets the nodes drawn at the input of a layer, for example by your own sampler. They stay until
+/// you replace or remove them.
 ///
-/// The sample size of that layer is then `count`; the columns' weights follow from the distribution as for draws of
-/// the library's own. An estimator with pinned draws declares no property.
+/// The sample size of the layer is then `count`. Weights of the columns follow from the
+/// distribution, as for the library's own draws. An estimator with such draws has no property.
 ///
 /// @param estimator  a consistent estimator.
-/// @param layer      0 for the input layer.
-/// @param nodes      `count` node ids, repeats count; ids beyond the graph are found when a gradient is asked for.
-/// @param count      0 takes the draws back; `nodes` may then be NULL.
+/// @param layer      the layer; 0 is the input layer.
+/// @param nodes      `count` node ids >= 0, which may repeat; the next gradient checks them against
+///                   the graph.
+/// @param count      number of draws; 0 removes them, and `nodes` may then be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_UNSUPPORTED (an estimator that
-///         draws nothing), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_UNSUPPORTED: the estimator draws no nodes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_set_draws(
@@ -249,38 +265,45 @@ pub unsafe extern "C" fn plim_estimator_set_draws(
     })
 }
 
-/// What an estimator is: the bits PLIM_PROPERTY_UNBIASED, PLIM_PROPERTY_CONSISTENT and PLIM_PROPERTY_EXACT.
+/// Returns the declared property of an estimator: the bits PLIM_PROPERTY_UNBIASED,
+/// PLIM_PROPERTY_CONSISTENT and PLIM_PROPERTY_EXACT.
 ///
 /// @param estimator  the estimator.
 ///
-/// @return 7 for the full estimator, 1 for the unbiased one and for a consistent one that samples no layer, 2 for a
-///         consistent one, 0 with pinned draws; 3 for pairs and for separate samples, 2 if they are self-normalised; 0 for
-///         NULL or a handle that is not live.
+/// @return 7 for the full estimator.
+///         1 for the unbiased one, and for a consistent one whose sample sizes are all 0.
+///         2 for a consistent one, and for plim_estimator_separate() with self-normalised weights.
+///         3 for plim_estimator_pairs(), and for plim_estimator_separate() with fixed weights.
+///         0 after plim_estimator_set_draws().
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_estimator_property(estimator: *const plim_estimator) -> u32 {
     getter(|| Some(ptr::facts(estimator)?.property))
 }
 
-/// Estimates loss and gradient at the model's parameters.
+/// Estimates the gradient of the objective, and its value, at the model's parameters.
 ///
-/// The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails leaves the sequence of draws
-/// where it was. Once its buffers have grown to the largest step, a call allocates nothing.
+/// The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails does not
+/// advance the sequence of draws. Once the estimator's buffers have grown to the largest step, a
+/// call allocates no memory.
 ///
 /// @param estimator   the estimator.
 /// @param model       the model.
-/// @param graph       a graph with features that fit the model, labels and, for NULL as batch, training nodes.
-/// @param batch       `batch_size` labelled node ids, none twice; NULL with 0 for all training nodes, which is all that
-///                    the full estimator takes.
-/// @param batch_size  length of the list.
-/// @param gradient    receives plim_model_num_parameters() values, in the order of plim_model_get_parameters();
-///                    untouched unless PLIM_OK is returned.
-/// @param capacity    values that `gradient` has room for.
-/// @param loss        receives the objective as estimated; may be NULL. Untouched unless PLIM_OK is returned.
+/// @param graph       a graph with labels, and with features that fit the model.
+/// @param batch       `batch_size` different node ids with labels; (NULL, 0) for all training nodes.
+///                    The full estimator takes only (NULL, 0).
+/// @param batch_size  length of `batch`; at least 1 unless `batch` is NULL.
+/// @param gradient    receives plim_model_num_parameters() values, in the order of
+///                    plim_model_get_parameters().
+/// @param capacity    number of values that fit in `gradient`.
+/// @param loss        receives the estimate of the objective; may be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch or of pinned draws),
-///         PLIM_ERROR_SHAPE_MISMATCH (widths, sample sizes or weights do not fit), PLIM_ERROR_MISSING_DATA,
-///         PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
-///         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: widths, number of sample sizes or number of weights do not fit
+///           model and graph.
+///         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training
+///           node has no label.
+///         PLIM_ERROR_UNSUPPORTED: the estimator is for rankings.
+///         PLIM_ERROR_DIVERGED: the loss or the gradient is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_estimator_gradient(
@@ -298,10 +321,11 @@ pub unsafe extern "C" fn plim_estimator_gradient(
     guard(|| unsafe { gradient_on((estimator, model), ("graph", graph), batch, gradient, loss) })
 }
 
-/// Estimates on a problem behind a handle, which is named in complaints.
+/// Estimates a gradient on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
-/// `batch` must be readable for so many ids, `gradient` and `loss` NULL or valid for so many writes, and for one.
+/// `batch` must be readable for `batch_size` ids. `gradient` must be NULL or valid for `capacity` writes, `loss` NULL or
+/// valid for one.
 pub(super) unsafe fn gradient_on<C: Opaque<Object: Problem>>(
     (estimator, model): (*mut plim_estimator, *const plim_model),
     (name, problem): (&str, *const C),

@@ -1,4 +1,4 @@
-//! Has `fork` wait until no thread holds a lock of the library's.
+//! Makes `fork` wait until no thread holds a lock of the library.
 
 use super::handle::{self, Table};
 use crate::fork;
@@ -13,7 +13,7 @@ struct All {
 
 struct During(UnsafeCell<Option<All>>);
 
-// SAFETY: only whoever holds the locks that it is about reaches the content.
+// SAFETY: the content is accessed only by the thread that holds these locks.
 unsafe impl Sync for During {}
 
 static DURING: During = During(UnsafeCell::new(None));
@@ -35,7 +35,7 @@ unsafe extern "C" fn after_in_child() {
     unsafe { after() };
 }
 
-/// Begins to watch, the first time. If the system has no memory to note it down, a child may find a lock closed.
+/// Registers the handlers on the first call. If that fails for lack of memory, a child may find a lock held.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

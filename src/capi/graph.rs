@@ -9,16 +9,16 @@ use crate::error::{Error, ForThe, Result};
 use crate::graph::{Graph, Normalization, Split, check_indptr};
 use std::ffi::{c_char, c_void};
 
-/// An attributed graph: adjacency, features, labels and splits. Release it with plim_graph_free().
+/// A graph: edges, features, labels and splits. Free it with plim_graph_free().
 pub struct plim_graph {
     _opaque: [u8; 0],
 }
 
-/// Split of the nodes to learn from.
+/// The nodes, or queries, to train on.
 pub const PLIM_SPLIT_TRAIN: i32 = 0;
-/// Split of the nodes to choose the best epoch by.
+/// The nodes, or queries, that decide which epoch is best.
 pub const PLIM_SPLIT_VAL: i32 = 1;
-/// Split of the nodes to report accuracy on.
+/// The nodes, or queries, to report results on. Training does not read this split.
 pub const PLIM_SPLIT_TEST: i32 = 2;
 
 impl Constant for Split {
@@ -28,11 +28,12 @@ impl Constant for Split {
         &[(PLIM_SPLIT_TRAIN, Split::Train), (PLIM_SPLIT_VAL, Split::Val), (PLIM_SPLIT_TEST, Split::Test)];
 }
 
-/// Â = D^-1/2 (A + I) D^-1/2, D the row sums of A + I. The default.
+/// Â = D^-1/2 (A + I) D^-1/2, where D holds the row sums of A + I. The default, except after
+/// plim_graph_view_csr().
 pub const PLIM_NORMALIZATION_SYMMETRIC: i32 = 0;
-/// Â = D^-1 (A + I).
+/// Â = D^-1 (A + I), where D holds the row sums of A + I.
 pub const PLIM_NORMALIZATION_ROW: i32 = 1;
-/// Â = A exactly as it is; no I is added.
+/// Â = A, without adding I.
 pub const PLIM_NORMALIZATION_NONE: i32 = 2;
 
 impl Constant for Normalization {
@@ -45,12 +46,15 @@ impl Constant for Normalization {
     ];
 }
 
-/// Tells the caller that arrays it has lent are no longer needed.
+/// Called once when the library no longer needs arrays that it has borrowed.
 ///
-/// @param user_data  what was handed over with the arrays.
+/// It runs on the thread whose call was the last to use the arrays. It may call functions of this
+/// library, but not with the graph that borrowed them.
+///
+/// @param user_data  the pointer that was passed with the arrays.
 pub type plim_release_fn = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-/// What the getters tell of a graph.
+/// What the getters of a graph return.
 #[derive(Clone, Copy, Default)]
 pub struct GraphFacts {
     num_nodes: usize,
@@ -79,31 +83,31 @@ impl Opaque for plim_graph {
     type Object = Graph;
 }
 
-/// Entries of an `indptr` for `rows` rows, or why there cannot be that many.
+/// Number of entries of an `indptr` for `rows` rows, or an error if there are too many.
 fn indptr_len(rows: usize) -> Result<usize> {
     rows.checked_add(1).ok_or_else(|| Error::InvalidArgument(format!("num_nodes = {rows} is too large")))
 }
 
-/// Entries of dense features, or why there cannot be that many.
+/// Number of values of dense features, or an error if there are too many.
 fn features_len(graph: &Graph, num_features: usize) -> Result<usize> {
     let count = graph.num_nodes().checked_mul(num_features);
     count.ok_or_else(|| Error::InvalidArgument(format!("num_features = {num_features} is too large")))
 }
 
-/// Copies an undirected edge list into a new graph.
+/// Creates a graph from undirected edges.
 ///
-/// (u, v) and (v, u) are one edge. Repeated edges merge: their weights add up, and an edge without weights stays 1. A
-/// self-loop counts once on the diagonal. The normalisation is PLIM_NORMALIZATION_SYMMETRIC.
+/// (u, v) and (v, u) are the same edge. Repeated edges merge: their weights are added, and without
+/// weights the merged edge has weight 1. A self-loop is one entry on the diagonal of A.
 ///
-/// @param num_nodes  number of nodes, 1 .. INT32_MAX; ids are 0 .. num_nodes-1.
-/// @param num_edges  may be 0, and then the arrays may be NULL.
-/// @param sources    `num_edges` node ids; borrowed for the call only.
-/// @param targets    `num_edges` node ids; borrowed for the call only.
-/// @param weights    `num_edges` finite weights >= 0, or NULL for all ones.
-/// @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+/// @param num_nodes  number of nodes, 1 .. INT32_MAX; ids are 0 .. num_nodes - 1.
+/// @param num_edges  number of edges; if 0, the arrays may be NULL.
+/// @param sources    `num_edges` node ids.
+/// @param targets    `num_edges` node ids.
+/// @param weights    `num_edges` finite weights >= 0, or NULL for 1.
+/// @param out        receives the graph; free it with plim_graph_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT;
-///         plim_last_error() names the entry: "targets[3] = 9 is outside [0, 5)".
+/// @return PLIM_OK or a common error. plim_last_error() names the entry: "targets[3] = 9 is outside
+///         [0, 5)".
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_from_edges(
@@ -127,18 +131,19 @@ pub unsafe extern "C" fn plim_graph_from_edges(
     })
 }
 
-/// Copies a matrix in compressed sparse rows into a new graph: A as given, directed or not.
+/// Creates a graph from a matrix A in compressed sparse rows (CSR), directed or not.
 ///
-/// Row v lists the nodes that v aggregates from. Rows need not be sorted; repeated entries merge, as repeated edges do
-/// in plim_graph_from_edges(). The normalisation is PLIM_NORMALIZATION_SYMMETRIC, with row sums for D.
+/// Row v lists the nodes that v aggregates from, in any order. Repeated entries merge, as repeated
+/// edges do in plim_graph_from_edges().
 ///
 /// @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
-/// @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
+/// @param indptr     `num_nodes + 1` offsets; the first is 0, and none is less than the one before
+///                   it.
 /// @param indices    `indptr[num_nodes]` column ids; may be NULL if there are none.
-/// @param values     as many finite weights >= 0, or NULL for all ones.
-/// @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+/// @param values     `indptr[num_nodes]` finite weights >= 0, or NULL for 1.
+/// @param out        receives the graph; free it with plim_graph_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_from_csr(
@@ -163,17 +168,19 @@ pub unsafe extern "C" fn plim_graph_from_csr(
     })
 }
 
-/// Makes the paper's Mixture graph: three overlapping Gaussians in the plane, linked more often inside than across.
+/// Creates the Mixture graph of the paper: three overlapping Gaussians in the plane, one per class.
 ///
-/// 3 · `nodes_per_class` nodes in order of class, 2 features, labels 0, 1, 2. Each ordered pair is linked with
-/// probability 1e-3 inside a class and 2e-4 across, and the union is made symmetric. Of each class the first 40 %
-/// train, the next 20 % validate, the rest test. The paper's size is 2000. Time and memory grow with nodes and edges.
+/// The graph has 3 · `nodes_per_class` nodes, ordered by class, 2 features and the labels 0, 1, 2.
+/// Two nodes of a class are linked with probability 1e-3 in each direction, two nodes of different
+/// classes with probability 2e-4; an edge in either direction makes the pair linked. In each class
+/// the first 40 % of the nodes are for training, the next 20 % for validation and the rest for
+/// testing. The paper uses 2000 nodes per class. Time and memory grow linearly with nodes and edges.
 ///
-/// @param nodes_per_class  at least 1.
-/// @param seed             the same seed gives the same graph.
-/// @param out              receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+/// @param nodes_per_class  1 .. INT32_MAX / 3.
+/// @param seed             the same seed creates the same graph.
+/// @param out              receives the graph; free it with plim_graph_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_from_mixture(
@@ -188,25 +195,27 @@ pub unsafe extern "C" fn plim_graph_from_mixture(
     })
 }
 
-/// Borrows a matrix in compressed sparse rows: a graph without a copy.
+/// Creates a graph that borrows a matrix in compressed sparse rows instead of copying it.
 ///
-/// The matrix is taken as it is, so the normalisation is PLIM_NORMALIZATION_NONE: Â is the caller's matrix. Choosing another
-/// one makes the graph's own copy. All entries are looked at once, in this call.
+/// The arrays must stay in place and unchanged until `release` is called. That happens once, when no
+/// call uses the graph any more after plim_graph_free(), or earlier if the graph no longer needs the
+/// arrays. If this function fails, `release` is not called and the arrays remain yours.
 ///
-/// The arrays must stay where they are, unchanged, until `release` is called: once, after plim_graph_free() or when the graph
-/// no longer needs them, by the thread whose call was the last to use them. It may call functions of this library, though
-/// not with this graph. If this function fails, the arrays stay the caller's and `release` is never called.
+/// The normalisation is PLIM_NORMALIZATION_NONE: Â is the matrix itself. Selecting another one makes
+/// a copy. This call reads and checks every entry once.
 ///
 /// @param num_nodes  number of rows and columns, 1 .. INT32_MAX.
-/// @param indptr     `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
-/// @param indices    `indptr[num_nodes]` column ids, ascending in each row; may be NULL if there are none.
-/// @param values     as many finite weights >= 0, or NULL for all ones, which then take memory of the library's.
+/// @param indptr     `num_nodes + 1` offsets; the first is 0, and none is less than the one before
+///                   it.
+/// @param indices    `indptr[num_nodes]` column ids, strictly ascending in each row; may be NULL if
+///                   there are none. Use plim_graph_from_csr() for unsorted rows.
+/// @param values     `indptr[num_nodes]` finite weights >= 0, or NULL for 1. With NULL the library
+///                   allocates an array of ones.
 /// @param release    called when the arrays are no longer needed; may be NULL.
-/// @param user_data  handed to `release`.
-/// @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+/// @param user_data  passed to `release`.
+/// @param out        receives the graph; free it with plim_graph_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY or PLIM_ERROR_INVALID_ARGUMENT (an entry is out of its
-///         range, or a row is not sorted: plim_graph_from_csr() sorts its copy).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_view_csr(
@@ -341,16 +350,16 @@ pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directo
     })
 }
 
-/// Bounds the memory for ÂX, the aggregated features that an exact input layer reads.
+/// Limits the memory for ÂX, the product that an exact input layer reads.
 ///
-/// ÂX is computed once, when a gradient or a whole-graph prediction first needs it, and dropped when features or
-/// normalisation change. Where it would be larger than the bound, the rows that are needed are computed each time;
-/// results have the same bits.
+/// ÂX is computed once, when a gradient or a prediction for all nodes first needs it, and discarded
+/// when the features or the normalisation change. If it would exceed the limit, each step computes
+/// the rows it needs. Results have the same bits either way.
 ///
 /// @param graph      the graph.
-/// @param max_bytes  the bound; 0 keeps nothing. The default is 1 GiB, and 0 for a store.
+/// @param max_bytes  the limit in bytes; 0 keeps nothing. Default: 2^30, and 0 for a store.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_graph_set_cache(graph: *mut plim_graph, max_bytes: usize) -> plim_status {
@@ -360,7 +369,7 @@ pub extern "C" fn plim_graph_set_cache(graph: *mut plim_graph, max_bytes: usize)
     })
 }
 
-/// Ends a graph's handle.
+/// Frees a graph.
 ///
 /// @param graph  the graph; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -371,14 +380,13 @@ pub extern "C" fn plim_graph_free(graph: *mut plim_graph) {
     })
 }
 
-/// Copies dense features, replacing any the graph had.
+/// Sets dense features, replacing earlier ones.
 ///
 /// @param graph         the graph.
-/// @param num_features  columns, 1 .. INT32_MAX.
-/// @param row_major     `num_nodes × num_features` finite values, row after row.
+/// @param num_features  number of columns, 1 .. INT32_MAX.
+/// @param row_major     `num_nodes × num_features` finite values, one row per node.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_set_features(
@@ -396,21 +404,20 @@ pub unsafe extern "C" fn plim_graph_set_features(
     })
 }
 
-/// Borrows dense features, replacing any the graph had: no copy is made.
+/// Sets dense features, replacing earlier ones, by borrowing the array instead of copying it.
 ///
-/// All values are looked at once, in this call. The array must stay where it is, unchanged, until `release` is called: once,
-/// when the graph has got other features or is freed, by the thread whose call was the last to use it. It may call functions
-/// of this library, though not with this graph. If this function fails, the array stays the caller's and `release` is never
-/// called. plim_graph_normalize_features() makes the graph's own copy.
+/// The array must stay in place and unchanged until `release` is called. That happens once, when the
+/// graph has received other features or has been freed and no call uses it any more. If this
+/// function fails, `release` is not called and the array remains yours. This call reads and checks
+/// every value once. plim_graph_normalize_features() makes a copy.
 ///
 /// @param graph         the graph.
-/// @param num_features  columns, 1 .. INT32_MAX.
-/// @param row_major     `num_nodes × num_features` finite values, row after row.
+/// @param num_features  number of columns, 1 .. INT32_MAX.
+/// @param row_major     `num_nodes × num_features` finite values, one row per node.
 /// @param release       called when the array is no longer needed; may be NULL.
-/// @param user_data     handed to `release`.
+/// @param user_data     passed to `release`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_view_features(
@@ -433,16 +440,17 @@ pub unsafe extern "C" fn plim_graph_view_features(
     })
 }
 
-/// Copies features in compressed sparse rows, replacing any the graph had. Repeated entries add up.
+/// Sets features in compressed sparse rows, replacing earlier ones. Repeated entries are added.
 ///
 /// @param graph         the graph.
-/// @param num_features  columns, 1 .. INT32_MAX.
-/// @param indptr        `num_nodes + 1` offsets; the first is 0 and none is below the one before it.
-/// @param indices       `indptr[num_nodes]` column ids; may be NULL if there are none.
-/// @param values        as many finite values; may be NULL if there are none.
+/// @param num_features  number of columns, 1 .. INT32_MAX.
+/// @param indptr        `num_nodes + 1` offsets; the first is 0, and none is less than the one
+///                      before it.
+/// @param indices       `indptr[num_nodes]` column ids, in any order within a row; may be NULL if
+///                      there are none.
+/// @param values        `indptr[num_nodes]` finite values; may be NULL if there are none.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_set_sparse_features(
@@ -466,25 +474,25 @@ pub unsafe extern "C" fn plim_graph_set_sparse_features(
     })
 }
 
-/// Divides each row of the features by its sum; a row that sums to 0 stays as it is.
+/// Divides each row of the features by its sum. A row that sums to 0 does not change.
 ///
 /// @param graph  the graph.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (no features), PLIM_ERROR_INVALID_ARGUMENT (a
-///         quotient is not finite; nothing changes), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_MISSING_DATA: the graph has no features.
+///         PLIM_ERROR_INVALID_ARGUMENT: a quotient is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_graph_normalize_features(graph: *mut plim_graph) -> plim_status {
     guard(|| ptr::handle("graph", graph)?.write()?.normalize_features())
 }
 
-/// Copies class labels, replacing any the graph had.
+/// Sets the class labels, replacing earlier ones.
 ///
 /// @param graph   the graph.
 /// @param labels  `num_nodes` class ids 0, 1, …; -1 for a node without a label.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_set_labels(graph: *mut plim_graph, labels: *const i32) -> plim_status {
@@ -497,15 +505,14 @@ pub unsafe extern "C" fn plim_graph_set_labels(graph: *mut plim_graph, labels: *
     })
 }
 
-/// Copies the node list of a split, replacing the one the graph had.
+/// Sets the nodes of a split, replacing earlier ones.
 ///
 /// @param graph  the graph.
 /// @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param nodes  `count` node ids, none twice; may be NULL if `count` is 0.
-/// @param count  0 empties the split.
+/// @param nodes  `count` different node ids; may be NULL if `count` is 0.
+/// @param count  number of nodes; 0 empties the split.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY. On failure the graph keeps what it had.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_set_split(
@@ -523,13 +530,13 @@ pub unsafe extern "C" fn plim_graph_set_split(
     })
 }
 
-/// Chooses how A becomes Â. Edges, features, labels and splits stay.
+/// Selects how Â is computed from A. Edges, features, labels and splits do not change.
 ///
 /// @param graph          the graph.
-/// @param normalization  PLIM_NORMALIZATION_SYMMETRIC (default), PLIM_NORMALIZATION_ROW or PLIM_NORMALIZATION_NONE.
+/// @param normalization  PLIM_NORMALIZATION_SYMMETRIC (default), PLIM_NORMALIZATION_ROW or
+///                       PLIM_NORMALIZATION_NONE.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_graph_set_normalization(graph: *mut plim_graph, normalization: i32) -> plim_status {
@@ -540,66 +547,66 @@ pub extern "C" fn plim_graph_set_normalization(graph: *mut plim_graph, normaliza
     })
 }
 
-/// Number of nodes.
+/// Returns the number of nodes.
 ///
 /// @param graph  the graph.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of nodes.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_num_nodes(graph: *const plim_graph) -> usize {
     getter(|| Some(ptr::facts(graph)?.num_nodes))
 }
 
-/// Number of edges: unique undirected ones, a self-loop being one; of a graph from CSR its non-zeros.
+/// Returns the number of edges: different undirected edges, a self-loop counting as one, or the
+/// entries of A if the graph was created from CSR.
 ///
 /// @param graph  the graph.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of edges.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_num_edges(graph: *const plim_graph) -> usize {
     getter(|| Some(ptr::facts(graph)?.num_edges))
 }
 
-/// Number of features of a node.
+/// Returns the number of features per node.
 ///
 /// @param graph  the graph.
 ///
-/// @return the number; 0 without features, for NULL or a handle that is not live.
+/// @return the number; 0 if the graph has no features.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_num_features(graph: *const plim_graph) -> usize {
     getter(|| Some(ptr::facts(graph)?.num_features))
 }
 
-/// Number of classes: one more than the largest label.
+/// Returns the number of classes, which is one more than the largest label.
 ///
 /// @param graph  the graph.
 ///
-/// @return the number; 0 without labels, for NULL or a handle that is not live.
+/// @return the number; 0 if no node has a label.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_num_classes(graph: *const plim_graph) -> usize {
     getter(|| Some(ptr::facts(graph)?.num_classes))
 }
 
-/// Number of nodes in a split.
+/// Returns the number of nodes in a split.
 ///
 /// @param graph  the graph.
 /// @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
 ///
-/// @return the number; 0 for another split, for NULL or a handle that is not live.
+/// @return the number; 0 if `split` is none of these.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_split_size(graph: *const plim_graph, split: i32) -> usize {
     getter(|| Some(ptr::facts(graph)?.splits[constant::<Split>(split).ok()? as usize]))
 }
 
-/// Copies the node list of a split.
+/// Copies the nodes of a split, in the order in which they were set.
 ///
 /// @param graph     the graph.
 /// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param dst       receives plim_graph_split_size() ids; untouched unless PLIM_OK is returned.
-/// @param capacity  ids that `dst` has room for.
+/// @param dst       receives plim_graph_split_size() node ids.
+/// @param capacity  number of ids that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_copy_split(
@@ -619,14 +626,14 @@ pub unsafe extern "C" fn plim_graph_copy_split(
     })
 }
 
-/// Copies the labels, -1 for a node without one.
+/// Copies the labels; -1 for a node without one.
 ///
 /// @param graph     the graph.
-/// @param dst       receives plim_graph_num_nodes() labels; untouched unless PLIM_OK is returned.
-/// @param capacity  labels that `dst` has room for.
+/// @param dst       receives plim_graph_num_nodes() labels.
+/// @param capacity  number of labels that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (no labels), PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_MISSING_DATA: the graph has no labels.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_copy_labels(

@@ -9,8 +9,8 @@ use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// Runs the body of an exported function. An error becomes a status and a text; so does a panic, which the host
-/// process must never see. A mutable handle that a panic passed through is poisoned by its lock.
+/// Runs the body of an exported function. An error becomes a status and a message. So does a panic, which must never
+/// reach the host process. A panic during a change poisons the object through its lock.
 pub fn guard(body: impl FnOnce() -> Result<()>) -> plim_status {
     match caught(body).and_then(|result| result) {
         Ok(()) => PLIM_OK,
@@ -18,12 +18,12 @@ pub fn guard(body: impl FnOnce() -> Result<()>) -> plim_status {
     }
 }
 
-/// Runs the body of a getter; whatever goes wrong, the answer is `T::default()`.
+/// Runs the body of a getter. On any failure it returns `T::default()`.
 pub fn getter<T: Default>(body: impl FnOnce() -> Option<T>) -> T {
     caught(body).ok().flatten().unwrap_or_default()
 }
 
-/// Runs the body of a function that answers a text; whatever goes wrong, the answer is "".
+/// Runs the body of a function that returns a string. On any failure it returns "".
 pub fn text(body: impl FnOnce() -> *const c_char) -> *const c_char {
     const NONE: &CStr = c"";
     caught(body).unwrap_or(NONE.as_ptr())
@@ -35,7 +35,7 @@ thread_local! {
 
 fn caught<T>(body: impl FnOnce() -> T) -> Result<T> {
     hush_panics();
-    // A callback may call back into the library, so the flag is put back rather than cleared.
+    // A callback may call into the library, so the flag is restored rather than cleared.
     let before = (INSIDE.replace(true), memory::begin_call());
     let result = catch_unwind(AssertUnwindSafe(|| {
         torture::point();
@@ -50,7 +50,7 @@ fn caught<T>(body: impl FnOnce() -> T) -> Result<T> {
     })
 }
 
-/// A library prints nothing: panics inside it are not announced on stderr. Others still are, as before.
+/// Silences the panic message for panics inside the library, which prints nothing. Other panics are reported as before.
 fn hush_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,5 +1,5 @@
-//! Which handles live. A handle is a slot and a generation dressed as a pointer: it is looked up, never followed, so a
-//! freed, foreign or mistyped one is an error and not undefined behaviour.
+//! The table of live handles. A handle is a slot and a generation in the form of a pointer. It is looked up and never
+//! dereferenced, so a freed, foreign or mistyped handle is an error and not undefined behaviour.
 
 use super::{fork as forking, torture};
 use crate::error::{Error, Result, check_memory};
@@ -12,20 +12,20 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("a handle holds a slot and a generation in 64 bits");
 
-/// Something that has handles.
+/// A type whose objects have handles.
 pub trait Object: Send + Sync + Sized + 'static {
-    /// Its C type, for messages.
+    /// The name of its C type, for messages.
     const NAME: &'static str;
-    /// What getters tell of it; kept beside the object, so that they never wait for it.
+    /// What getters return. Stored beside the object, so that getters never wait for it.
     type Facts: Copy + Default + Send + Sync;
-    /// The present facts.
+    /// The current facts.
     fn facts(&self) -> Self::Facts;
 }
 
-/// An object that calls share. Readers are many, a writer is alone; nobody waits, the loser is told `Busy`.
+/// An object that calls share: many readers or one writer. No call waits; the one that comes too late fails with `Busy`.
 ///
-/// Changing has two stages: a claim, which one user at a time holds and which keeps other changes out, and the lock, which
-/// keeps readers out too. Long work holds its claim throughout and lets go of the lock while a callback runs.
+/// A change takes two steps: the claim, which one call at a time holds and which excludes other changes, and the lock,
+/// which excludes readers too. A long call holds its claim throughout and releases the lock while a callback runs.
 pub struct Shared<T: Object> {
     facts: Mutex<T::Facts>,
     claimed: AtomicBool,
@@ -33,24 +33,24 @@ pub struct Shared<T: Object> {
 }
 
 impl<T: Object> Shared<T> {
-    /// What getters tell.
+    /// What getters return.
     pub fn facts(&self) -> T::Facts {
         *fork::lock(&self.facts)
     }
 
-    /// For use that changes nothing.
+    /// Shared access.
     pub fn read(&self) -> Result<RwLockReadGuard<'_, T>> {
         let object = self.object.try_read().map_err(refusal::<T, _>)?;
         torture::point();
         Ok(object)
     }
 
-    /// For use that changes the object.
+    /// Exclusive access.
     pub fn write(&self) -> Result<Writing<'_, T>> {
         self.claim()?.write()
     }
 
-    /// Keeps other changes out until the claim is dropped.
+    /// Excludes other changes until the claim is dropped.
     pub fn claim(&self) -> Result<Claim<'_, T>> {
         match self.claimed.swap(true, Ordering::Acquire) {
             true => Err(refusal::<T, ()>(TryLockError::WouldBlock)),
@@ -59,7 +59,7 @@ impl<T: Object> Shared<T> {
     }
 }
 
-/// The right to change an object, shared with nobody. Dropping it ends it.
+/// The exclusive right to change an object, until it is dropped.
 pub struct Claim<'a, T: Object>(&'a Shared<T>);
 
 impl<T: Object> Drop for Claim<'_, T> {
@@ -69,7 +69,7 @@ impl<T: Object> Drop for Claim<'_, T> {
 }
 
 impl<'a, T: Object> Claim<'a, T> {
-    /// Keeps readers out too; refused while there are any.
+    /// Excludes readers too. Fails while there are any.
     pub fn write(self) -> Result<Writing<'a, T>> {
         let object = self.0.object.try_write().map_err(refusal::<T, _>)?;
         let writing = Writing { object: Some(object), claim: self };
@@ -87,16 +87,16 @@ fn refusal<T: Object, G>(error: TryLockError<G>) -> Error {
     }
 }
 
-/// Exclusive use of an object; the facts are taken anew when it ends.
+/// Exclusive access to an object. The facts are updated when it ends.
 pub struct Writing<'a, T: Object> {
     /// `None` only while [`Writing::released`] runs.
     object: Option<RwLockWriteGuard<'a, T>>,
-    // Declared last, so dropped last: nobody else may claim what is still locked.
+    // Declared last and so dropped last: no other call may claim an object that is still locked.
     claim: Claim<'a, T>,
 }
 
 impl<T: Object> Writing<'_, T> {
-    /// Lets readers in while `work` runs, then waits for them to go. Other changes stay out.
+    /// Admits readers while `work` runs, then waits until they have finished. Other changes remain excluded.
     pub fn released<R>(&mut self, work: impl FnOnce() -> R) -> R {
         self.end();
         let result = work();
@@ -129,14 +129,14 @@ impl<T: Object> DerefMut for Writing<'_, T> {
 
 impl<T: Object> Drop for Writing<'_, T> {
     fn drop(&mut self) {
-        // A panic must reach the lock's own guard, which poisons it; the facts then stay as they were.
+        // After a panic only the lock's guard is dropped, which poisons the lock. The facts do not change.
         if !std::thread::panicking() {
             self.end();
         }
     }
 }
 
-/// A live object, whatever its type.
+/// A live object of any type.
 trait Live: Any + Send + Sync {
     fn name(&self) -> &'static str;
 }
@@ -147,7 +147,7 @@ impl<T: Object> Live for Shared<T> {
     }
 }
 
-/// All slots. A slot is used again after its object is gone, under the next generation.
+/// All slots. A slot is reused after its object is gone, with the next generation.
 pub struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -160,8 +160,8 @@ struct Slot {
 
 static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new() });
 
-// A handle: 16 bits that no address of a user program has, 24 of generation, 23 of slot, and a 1 that no aligned
-// pointer has.
+// The bits of a handle: 16 that no address of a user program has, 24 for the generation, 23 for the slot, and a 1 that no
+// aligned pointer has.
 const MARK: u64 = 0x506c << 48;
 const GENERATION_BITS: u32 = 24;
 const SLOT_BITS: u32 = 23;
@@ -180,19 +180,19 @@ fn decode(handle: usize) -> Option<(usize, u64)> {
     Some((slot as usize, generation))
 }
 
-/// Keeps everybody from the handles.
+/// Locks the table for `fork`.
 pub fn lock_table() -> RwLockWriteGuard<'static, Table> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives `object` a handle.
+/// Stores `object` and returns its handle.
 pub fn insert<T: Object>(object: T) -> Result<usize> {
     let facts = Mutex::new(object.facts());
     let shared = Arc::new(Shared { facts, claimed: AtomicBool::new(false), object: RwLock::new(object) });
     forking::watch();
     let mut table = lock_table();
     torture::point();
-    // What lives on must not hold a part of the reserve.
+    // An object that outlives the call must not use the memory reserve.
     check_memory()?;
     let slot = match table.free.pop() {
         Some(slot) => slot,
@@ -202,7 +202,7 @@ pub fn insert<T: Object>(object: T) -> Result<usize> {
             }
             crate::error::try_reserve(&mut table.slots, 1, "table of handles")?;
             table.slots.push(Slot { generation: 0, object: None });
-            // Room to note each slot as free, so that freeing never allocates.
+            // Room to list every slot as free, so that freeing never allocates.
             let total = table.slots.len();
             let noted = table.free.len();
             crate::error::try_reserve(&mut table.free, total - noted, "table of handles")?;
@@ -213,7 +213,7 @@ pub fn insert<T: Object>(object: T) -> Result<usize> {
     Ok(encode(slot, table.slots[slot].generation))
 }
 
-/// The object behind a handle; `argument` is to blame if there is none.
+/// The object of a handle. Errors name `argument`.
 pub fn get<T: Object>(argument: &str, handle: usize) -> Result<Arc<Shared<T>>> {
     let not_live = || Error::InvalidHandle(format!("{argument} = {handle:#x} is not a live {} handle", T::NAME));
     let object = {
@@ -228,7 +228,7 @@ pub fn get<T: Object>(argument: &str, handle: usize) -> Result<Arc<Shared<T>>> {
     object.downcast().map_err(|_| Error::InvalidHandle(format!("{argument} is a {name} handle, not a {} one", T::NAME)))
 }
 
-/// Ends a handle. The object goes when the last call that uses it returns. A handle that is not live is left alone.
+/// Frees a handle. The object is dropped when the last call that uses it returns. A handle that is not live is ignored.
 pub fn remove<T: Object>(handle: usize) {
     if get::<T>("", handle).is_err() {
         return;
@@ -242,7 +242,7 @@ pub fn remove<T: Object>(handle: usize) {
             return;
         }
         table.slots[slot].generation += 1;
-        // A slot whose generations are used up is never given out again.
+        // A slot without further generations is never used again.
         if table.slots[slot].generation >> GENERATION_BITS == 0 {
             table.free.push(slot);
         }
@@ -293,7 +293,7 @@ mod tests {
         remove::<Number>(first);
         let others: Vec<_> = (0..100).map(|i| insert(Number(i)).unwrap()).collect();
         assert!(matches!(get::<Number>("n", first), Err(Error::InvalidHandle(_))));
-        remove::<Number>(first); // once more: nothing happens
+        remove::<Number>(first); // a second time has no effect
         others.iter().for_each(|&h| assert!(get::<Number>("n", h).is_ok()));
         others.into_iter().for_each(remove::<Number>);
     }
@@ -323,7 +323,7 @@ mod tests {
             let mut writing = number.write().unwrap();
             writing.0 = 5;
             assert!(matches!(number.read(), Err(Error::Busy(_))));
-            assert_eq!(number.facts(), 1, "a getter never waits: it tells what was before");
+            assert_eq!(number.facts(), 1, "a getter never waits: it returns the value before the change");
         }
         assert_eq!(number.facts(), 5);
         remove::<Number>(handle);

@@ -1,16 +1,17 @@
-//! Telling a caller what long work does.
+//! Log callbacks.
 
 use super::constant::{Constant, number_of};
 use crate::log::Level;
 use std::ffi::{c_char, c_void};
 
-/// Log level: the call is about to fail; the message is that of plim_last_error().
+/// The call is about to fail. The message is the one that plim_last_error() will return.
 pub const PLIM_LOG_ERROR: i32 = 0;
-/// Log level: the call goes on, but not quite as was asked for, or at a cost.
+/// The call continues, but not quite as requested, or at a cost.
 pub const PLIM_LOG_WARNING: i32 = 1;
-/// Log level: what the call does, and why, that it was cancelled too; a few lines, and one for each checkpoint.
+/// What the call does and why, including that it was cancelled: a few lines per call, and one per
+/// checkpoint.
 pub const PLIM_LOG_INFO: i32 = 2;
-/// Log level: every epoch and every sample size that is tried.
+/// One line per epoch, and per sample size that is tried.
 pub const PLIM_LOG_DEBUG: i32 = 3;
 
 impl Constant for Level {
@@ -24,15 +25,21 @@ impl Constant for Level {
     ];
 }
 
-/// Told what a call does.
+/// Receives log messages.
 ///
-/// Called on the thread of plim_train() or of a measurement, between its steps, once for each message. `message` is one line
-/// of UTF-8 without a newline, ended by a zero byte and valid during the call only. Its words may change with any
-/// release; what a program acts upon is in statuses, histories and plim_progress. Inside it the same calls work as
-/// inside a plim_progress_fn; it cannot cancel. It must return: no exception and no longjmp may leave it.
+/// It is called on the thread of plim_train() or of the measurement, between steps, once per
+/// message. The same calls work inside it as inside a plim_progress_fn. It cannot cancel.
+///
+/// Do not parse messages: their wording may change with any release. Statuses, plim_history and
+/// plim_progress hold what a program can act on.
+///
+/// @param user_data  the pointer that was set with the function.
+/// @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG.
+/// @param message    one line of UTF-8 without a newline, terminated by NUL; valid during the call
+///                   only.
 pub type plim_log_fn = Option<unsafe extern "C" fn(user_data: *mut c_void, level: i32, message: *const c_char)>;
 
-/// A function that takes messages up to a level, and what it wants handed back.
+/// A caller's function, its user data, and the last level that it receives.
 #[derive(Clone, Copy)]
 pub struct Logger {
     level: Level,
@@ -46,20 +53,20 @@ unsafe impl Send for Logger {}
 unsafe impl Sync for Logger {}
 
 impl Logger {
-    /// Nobody to tell.
+    /// No log.
     pub const NONE: Self = Logger { level: Level::Error, function: None, user_data: std::ptr::null_mut() };
 
-    /// A caller's function and its data.
+    /// A log with the caller's function and its user data.
     pub fn new(level: Level, function: plim_log_fn, user_data: *mut c_void) -> Self {
         Logger { level, function, user_data }
     }
 
-    /// Whether messages of this level have somebody to tell.
+    /// Whether messages of this level are sent.
     pub fn wants(&self, level: Level) -> bool {
         self.function.is_some() && level <= self.level
     }
 
-    /// Tells. What would end the line or the text, as a file's name may, becomes a space.
+    /// Sends a message. Control characters, for example in a file name, become spaces.
     pub fn write(self, level: Level, message: &str) {
         if let Some(function) = self.function {
             let line = message.bytes().map(|byte| if byte < b' ' { b' ' } else { byte });

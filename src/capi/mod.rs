@@ -1,11 +1,11 @@
-//! The C interface: one file per noun, thin. Each function borrows its arguments, calls safe code and gives the result.
+//! The C interface: one thin file per noun. Each function borrows its arguments, calls safe code and writes the result.
 //!
-//! [`ptr`] is the only place that turns a raw pointer into a reference, [`guard`] the only one that catches panics,
-//! [`handle`] knows which handles live, [`constant`] translates the numbers of constants, [`status`] holds the numbers of
-//! errors and the text of the last one.
+//! [`ptr`] is the only module that turns raw pointers into references, [`guard`] the only one that catches panics.
+//! [`handle`] holds the table of live handles, [`constant`] translates the numbers of C constants, [`status`] holds the
+//! status numbers and the message of the last error.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)]
-// What a caller must promise stands in the header's words, parameter by parameter.
+// The header documents what a caller must guarantee, parameter by parameter.
 #![allow(clippy::missing_safety_doc)]
 
 mod bound;

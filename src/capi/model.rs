@@ -11,12 +11,12 @@ use crate::graph::Split;
 use crate::model::{Model, macro_f1};
 use std::ffi::c_char;
 
-/// A graph convolutional network and its parameters. Release it with plim_model_free().
+/// A graph convolutional network and its parameters. Free it with plim_model_free().
 pub struct plim_model {
     _opaque: [u8; 0],
 }
 
-/// What the getters tell of a model.
+/// What the getters of a model return.
 #[derive(Clone, Copy, Default)]
 pub struct ModelFacts {
     num_layers: usize,
@@ -36,21 +36,23 @@ impl Opaque for plim_model {
     type Object = Model;
 }
 
-/// Elements of a result with a row for each of `nodes` rows, or why there cannot be that many.
+/// Number of elements of a result, or an error if there are too many.
 fn elements(rows: usize, columns: usize) -> Result<usize> {
     rows.checked_mul(columns).ok_or_else(|| Error::InvalidArgument(format!("num_nodes = {rows} is too large")))
 }
 
-/// Makes a graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), no ReLU but a softmax after the last layer.
+/// Creates a graph convolutional network without biases: H(l+1) = ReLU(Â H(l) W(l)), with a softmax
+/// instead of the ReLU after the last layer.
 ///
-/// {1433, 16, 7} is the 2-layer network for Cora. Parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)).
+/// {1433, 16, 7} is the 2-layer network for Cora. The parameters of a layer are drawn uniformly from
+/// ±sqrt(6 / (fan_in + fan_out)), where fan_in and fan_out are its input and output widths.
 ///
-/// @param widths      input width, hidden widths, output width; each 1 .. INT32_MAX.
-/// @param num_widths  at least 2.
-/// @param seed        the same seed gives the same parameters.
-/// @param out         receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+/// @param widths      `num_widths` widths, 1 .. INT32_MAX each: input, hidden layers, output.
+/// @param num_widths  at least 2; one more than the number of layers.
+/// @param seed        the same seed creates the same parameters.
+/// @param out         receives the model; free it with plim_model_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_gcn(
@@ -68,13 +70,16 @@ pub unsafe extern "C" fn plim_model_gcn(
     })
 }
 
-/// Reads a model from a safetensors file, as plim_model_save() or PyTorch Geometric's GCN without biases writes it.
+/// Reads a model from a safetensors file that plim_model_save() has written, or that PyTorch
+/// Geometric has written for a GCN without biases.
 ///
 /// @param path  a file name.
-/// @param out   receives the model; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+/// @param out   receives the model; free it with plim_model_free(). Its λ is 0 if the file has none;
+///              it uses 1 thread.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
-///         read), PLIM_ERROR_BAD_FORMAT (it is not such a file, or is damaged) or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_IO: the file cannot be read.
+///         PLIM_ERROR_BAD_FORMAT: the file does not hold such a model, or is damaged.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut plim_model) -> plim_status {
@@ -87,16 +92,17 @@ pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut pli
     })
 }
 
-/// Writes the model as a safetensors file: tensors `convs.{l}.lin.weight` of shape [fan_out, fan_in], λ as metadata.
+/// Writes a model to a safetensors file: a tensor `convs.{l}.lin.weight` of shape [fan_out, fan_in]
+/// for each layer l, and λ as metadata.
 ///
-/// The number of threads is not written. The file appears whole or not at all: an older one of that name stays until
-/// the new one is complete.
+/// The number of threads is not saved. An existing file is replaced only when the new one is
+/// complete.
 ///
 /// @param model  the model.
-/// @param path   a file name, ending in .safetensors by custom.
+/// @param path   a file name; the usual extension is .safetensors.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_IO: the file cannot be written.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_save(model: *const plim_model, path: *const c_char) -> plim_status {
@@ -108,12 +114,12 @@ pub unsafe extern "C" fn plim_model_save(model: *const plim_model, path: *const 
     })
 }
 
-/// Makes a model of its own with the same parameters, λ and number of threads.
+/// Creates an independent copy of a model, with the same parameters, λ and number of threads.
 ///
 /// @param model  the model to copy.
-/// @param out    receives the copy; release it with plim_model_free(). Untouched unless PLIM_OK is returned.
+/// @param out    receives the copy; free it with plim_model_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_clone(model: *const plim_model, out: *mut *mut plim_model) -> plim_status {
@@ -126,7 +132,7 @@ pub unsafe extern "C" fn plim_model_clone(model: *const plim_model, out: *mut *m
     })
 }
 
-/// Ends a model's handle; its threads are joined.
+/// Frees a model and joins its threads.
 ///
 /// @param model  the model; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -137,62 +143,68 @@ pub extern "C" fn plim_model_free(model: *mut plim_model) {
     })
 }
 
-/// Sets λ of the penalty λ/2 ‖W‖² over all layers. It enters gradients and their loss, not plim_model_evaluate().
+/// Sets λ of the penalty λ/2 ‖W‖² over the parameters of all layers.
+///
+/// The penalty is part of gradients and of the losses returned with them. Evaluation does not
+/// include it.
 ///
 /// @param model   the model.
-/// @param lambda  finite and >= 0; 0 at first.
+/// @param lambda  λ, finite and >= 0. Default: 0.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_model_set_regularization(model: *mut plim_model, lambda: f64) -> plim_status {
     guard(|| ptr::handle("model", model)?.write()?.set_lambda(lambda))
 }
 
-/// Sets how many threads predictions, evaluations and gradients of this model use. Results do not depend on it.
+/// Sets how many threads predictions, evaluations, gradients and measurements with this model use.
+/// Results do not depend on it.
 ///
-/// The threads are the model's own: started here, joined when it is freed, started anew in a child after fork().
-/// They run where the calling thread may. On Linux one that shares a core with the thread it works for moves away from
-/// it: it takes that core out of its own affinity and puts it back at once.
+/// The count includes the calling thread. The others belong to the model: this call starts them, and
+/// plim_model_free() joins them. A child process starts new ones after fork(). They inherit the
+/// calling thread's CPU affinity. On Linux, a thread that finds itself on the core of the thread it
+/// works for moves to another: it removes that core from its own affinity mask and restores the mask
+/// at once.
 ///
 /// @param model    the model.
-/// @param threads  1 at first, which starts none; 0 for all cores; at most 1024.
+/// @param threads  0 .. 1024; 0 selects the number of available cores. Default: 1, which starts no
+///                 thread.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY (the system starts no more threads).
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_model_set_threads(model: *mut plim_model, threads: usize) -> plim_status {
     guard(|| ptr::handle("model", model)?.write()?.set_threads(threads))
 }
 
-/// Number of layers: one less than the widths.
+/// Returns the number of layers, one less than the number of widths.
 ///
 /// @param model  the model.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of layers.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_model_num_layers(model: *const plim_model) -> usize {
     getter(|| Some(ptr::facts(model)?.num_layers))
 }
 
-/// Number of parameters of all layers, which is also the length of a gradient.
+/// Returns the number of parameters of all layers, which is also the length of a gradient.
 ///
 /// @param model  the model.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of parameters.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_model_num_parameters(model: *const plim_model) -> usize {
     getter(|| Some(ptr::facts(model)?.num_parameters))
 }
 
-/// Copies all parameters: W(0), W(1), …, each row-major fan_in × fan_out.
+/// Copies all parameters: W(0), W(1), …, each row-major with fan_in rows and fan_out columns.
 ///
 /// @param model     the model.
-/// @param dst       receives plim_model_num_parameters() values; untouched unless PLIM_OK is returned.
-/// @param capacity  values that `dst` has room for.
+/// @param dst       receives plim_model_num_parameters() values.
+/// @param capacity  number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_get_parameters(
@@ -209,14 +221,14 @@ pub unsafe extern "C" fn plim_model_get_parameters(
     })
 }
 
-/// Replaces all parameters, in the order of plim_model_get_parameters().
+/// Sets all parameters, in the order of plim_model_get_parameters().
 ///
 /// @param model  the model.
 /// @param src    `count` finite values.
 /// @param count  plim_model_num_parameters().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count), PLIM_ERROR_INVALID_ARGUMENT (a
-///         value is not finite), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY. On failure nothing changes.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: `count` is another number.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_set_parameters(
@@ -232,13 +244,13 @@ pub unsafe extern "C" fn plim_model_set_parameters(
     })
 }
 
-/// Copies the widths: input, hidden, output.
+/// Copies the widths: input, hidden layers, output.
 ///
 /// @param model     the model.
-/// @param dst       receives plim_model_num_layers() + 1 widths; untouched unless PLIM_OK is returned.
-/// @param capacity  widths that `dst` has room for.
+/// @param dst       receives plim_model_num_layers() + 1 widths.
+/// @param capacity  number of widths that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_copy_widths(
@@ -255,23 +267,24 @@ pub unsafe extern "C" fn plim_model_copy_widths(
     })
 }
 
-/// Computes class probabilities, exactly: nothing is sampled.
+/// Computes class probabilities exactly, without sampling.
 ///
-/// The graph may be another one than the model was trained on, if its features fit. A list reads only the list's own
-/// neighbourhood, and gives the same bits as the rows of a prediction for all. Many threads may predict on one model
-/// at once.
+/// The graph may differ from the one that the model was trained on. A list of nodes reads only their
+/// neighbourhood, and the result has the same bits as the same rows of a prediction for all nodes.
+/// Many threads may predict with one model at once.
 ///
 /// @param model          the model.
 /// @param graph          a graph whose number of features is the model's input width.
-/// @param nodes          `num_nodes` node ids, repeats allowed; NULL with 0 for all nodes.
-/// @param num_nodes      length of the list.
-/// @param probabilities  receives a row per node, as many columns as the model's last width, row-major; untouched
-///                       unless PLIM_OK is returned.
-/// @param capacity       values that `probabilities` has room for.
+/// @param nodes          `num_nodes` node ids, which may repeat; (NULL, 0) for all nodes.
+/// @param num_nodes      length of `nodes`.
+/// @param probabilities  receives one row per node, row-major; the number of columns is the model's
+///                       output width.
+/// @param capacity       number of values that fit in `probabilities`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a node id), PLIM_ERROR_SHAPE_MISMATCH,
-///         PLIM_ERROR_MISSING_DATA (no features), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (an output is not
-///         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the number of features is not the model's input width.
+///         PLIM_ERROR_MISSING_DATA: the graph has no features.
+///         PLIM_ERROR_DIVERGED: an output is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_predict(
@@ -294,18 +307,19 @@ pub unsafe extern "C" fn plim_model_predict(
     })
 }
 
-/// Computes hidden representations H(layer+1), exactly: nothing is sampled.
+/// Computes hidden representations H(layer + 1) exactly, without sampling.
 ///
 /// @param model      the model.
 /// @param graph      a graph whose number of features is the model's input width.
-/// @param nodes      `num_nodes` node ids, repeats allowed; NULL with 0 for all nodes.
-/// @param num_nodes  length of the list.
-/// @param layer      0 .. plim_model_num_layers()-1; the last layer gives what enters the softmax.
-/// @param dst        receives a row per node, as many columns as width `layer + 1`, row-major; untouched unless PLIM_OK
-///                   is returned.
-/// @param capacity   values that `dst` has room for.
+/// @param nodes      `num_nodes` node ids, which may repeat; (NULL, 0) for all nodes.
+/// @param num_nodes  length of `nodes`.
+/// @param layer      0 .. plim_model_num_layers() - 1; the last layer returns the inputs of the
+///                   softmax (logits).
+/// @param dst        receives one row per node, row-major; the number of columns is the output width
+///                   of that layer.
+/// @param capacity   number of values that fit in `dst`.
 ///
-/// @return as plim_model_predict(); PLIM_ERROR_INVALID_ARGUMENT also for `layer`.
+/// @return as plim_model_predict().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_embed(
@@ -330,17 +344,21 @@ pub unsafe extern "C" fn plim_model_embed(
     })
 }
 
-/// Measures a model on a split, exactly: nothing is sampled.
+/// Measures loss and accuracy of a model on a split exactly, without sampling.
 ///
 /// @param model     the model.
 /// @param graph     a graph with features, labels and that split.
 /// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param loss      receives the mean cross-entropy, without λ; may be NULL.
-/// @param accuracy  receives the share of nodes whose most probable class is their label; may be NULL.
+/// @param loss      receives the mean cross-entropy, without the penalty of λ; may be NULL.
+/// @param accuracy  receives the fraction of nodes whose most probable class is their label; may be
+///                  NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split), PLIM_ERROR_SHAPE_MISMATCH,
-///         PLIM_ERROR_MISSING_DATA (no features, no labels, an empty split, a node of it without a label),
-///         PLIM_ERROR_DIVERGED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the model's input width is not the number of features, or its
+///           output width is less than the number of classes.
+///         PLIM_ERROR_MISSING_DATA: there are no features or labels, the split is empty, or one of
+///           its nodes has no label.
+///         PLIM_ERROR_DIVERGED: the loss is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_evaluate(
@@ -364,19 +382,21 @@ pub unsafe extern "C" fn plim_model_evaluate(
     })
 }
 
-/// Counts how often each class was taken for each on a split, exactly: nothing is sampled.
+/// Counts, on a split, how often nodes of each class are predicted as each class; exactly, without
+/// sampling.
 ///
-/// Entry (i, j) is the number of nodes with label i whose most probable class is j, the first of equals. The diagonal's
-/// share of all is the accuracy of plim_model_evaluate(); plim_confusion_macro_f1() sums the matrix up.
+/// Entry (i, j) is the number of nodes with label i whose most probable class is j. Ties go to the
+/// lowest class. plim_confusion_macro_f1() reduces the matrix to one number.
 ///
-/// @param model     the model; C is its last width, which may be more than the graph has classes.
+/// @param model     the model; its output width is C, which may exceed the number of classes of the
+///                  graph.
 /// @param graph     a graph with features, labels and that split.
 /// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param matrix    receives C × C counts, row-major: rows are labels, columns predictions. Untouched unless PLIM_OK is
-///                  returned.
-/// @param capacity  counts that `matrix` has room for.
+/// @param matrix    receives C × C counts, row-major: one row per label, one column per predicted
+///                  class.
+/// @param capacity  number of counts that fit in `matrix`.
 ///
-/// @return as plim_model_evaluate(), or PLIM_ERROR_BUFFER_TOO_SMALL.
+/// @return as plim_model_evaluate().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_confusion(
@@ -398,18 +418,18 @@ pub unsafe extern "C" fn plim_model_confusion(
     })
 }
 
-/// The macro-F1 of a confusion matrix: the mean over classes of 2·hits / (nodes so labelled + nodes so predicted).
+/// Computes the macro-F1 of a confusion matrix: the mean over classes of 2·hits / (nodes with this
+/// label + nodes predicted as this class).
 ///
-/// A class that is neither labelled nor predicted anywhere is left out of the mean; one that is only labelled or only
-/// predicted counts as 0. That is scikit-learn's f1_score(average="macro"), whose classes are those of labels and
-/// predictions together. Matrices of several graphs or splits may be added up before.
+/// A class with neither is left out of the mean. The definition is that of scikit-learn's
+/// f1_score(average="macro"). You may add the matrices of several graphs or splits first.
 ///
-/// @param confusion    num_classes × num_classes counts, row-major: rows are labels, columns predictions, as
-///                     plim_model_confusion() gives them.
-/// @param num_classes  at least 1.
-/// @param out          receives the macro-F1, in [0, 1]; untouched unless PLIM_OK is returned.
+/// @param confusion    `num_classes × num_classes` counts, as plim_model_confusion() returns them.
+/// @param num_classes  1 .. INT32_MAX.
+/// @param out          receives the macro-F1, in [0, 1].
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT (no class, too many, or a matrix of zeros).
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if all counts are 0.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_confusion_macro_f1(
@@ -422,7 +442,7 @@ pub unsafe extern "C" fn plim_confusion_macro_f1(
         let out = unsafe { ptr::out("out", out) }?;
         let bad = || Error::InvalidArgument(format!("num_classes = {num_classes} is outside [1, 2^31)"));
         let count = num_classes.checked_mul(num_classes).filter(|&count| count > 0 && num_classes < 1 << 31);
-        // SAFETY: the caller promises so many readable counts.
+        // SAFETY: the caller promises `num_classes × num_classes` readable counts.
         let confusion = unsafe { ptr::slice("confusion", confusion, count.ok_or_else(bad)?) }?;
         out.set(macro_f1(confusion, num_classes)?);
         Ok(())

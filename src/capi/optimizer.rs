@@ -10,16 +10,16 @@ use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::optim::{Interrupt, Optimizer, Schedule, Set};
 use std::ffi::c_void;
 
-/// Moves parameters along gradients. Release it with plim_optimizer_free().
+/// Moves parameters along gradients: SGD or Adam. Free it with plim_optimizer_free().
 pub struct plim_optimizer {
     _opaque: [u8; 0],
 }
 
-/// The step is γ. The default.
+/// The step of the k-th update is γ_k = γ. The default.
 pub const PLIM_SCHEDULE_CONSTANT: i32 = 0;
-/// The step is γ/k at the k-th update.
+/// The step of the k-th update is γ_k = γ / k.
 pub const PLIM_SCHEDULE_INVERSE: i32 = 1;
-/// The step is γ/√k at the k-th update.
+/// The step of the k-th update is γ_k = γ / √k.
 pub const PLIM_SCHEDULE_INVERSE_SQRT: i32 = 2;
 
 impl Constant for Schedule {
@@ -32,10 +32,16 @@ impl Constant for Schedule {
     ];
 }
 
-/// A caller's own problem: fills `gradient` at `w`.
+/// Computes the gradient of your own objective for plim_optimizer_minimize().
 ///
-/// Called on the thread of plim_optimizer_minimize(), with step = 1, 2, …; both arrays have `dim` elements, are valid
-/// during the call only, and `gradient` comes filled with zeros. A non-zero answer stops the minimisation.
+/// It is called on the thread of that function. Return 0 to continue, anything else to stop.
+///
+/// @param user_data  the pointer passed to plim_optimizer_minimize().
+/// @param step       1, 2, …
+/// @param w          `dim` values, the present iterate; valid during the call only.
+/// @param gradient   `dim` zeros, to be overwritten with the gradient at `w`; valid during the call
+///                   only.
+/// @param dim        number of variables.
 pub type plim_oracle = Option<
     unsafe extern "C" fn(user_data: *mut c_void, step: usize, w: *const f64, gradient: *mut f64, dim: usize) -> i32,
 >;
@@ -51,12 +57,13 @@ impl Opaque for plim_optimizer {
     type Object = Optimizer;
 }
 
-/// Makes stochastic gradient descent: w ← Π(w − γ_k g), with a constant step at first.
+/// Creates stochastic gradient descent with projection: w ← Π(w − γ_k g). The step γ_k is constant
+/// at first, and Π the identity.
 ///
 /// @param step  γ, finite and > 0.
-/// @param out   receives the optimizer; release it with plim_optimizer_free(). Untouched unless PLIM_OK is returned.
+/// @param out   receives the optimizer; free it with plim_optimizer_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_optimizer_sgd(step: f64, out: *mut *mut plim_optimizer) -> plim_status {
@@ -64,12 +71,12 @@ pub unsafe extern "C" fn plim_optimizer_sgd(step: f64, out: *mut *mut plim_optim
     guard(|| unsafe { ptr::out("out", out) }?.give(Optimizer::sgd(step)?))
 }
 
-/// Makes Adam with β = 0.9, 0.999 and ε = 1e-8, as PyTorch has it.
+/// Creates Adam with β = (0.9, 0.999) and ε = 1e-8. The update is that of PyTorch.
 ///
 /// @param step  γ, finite and > 0.
-/// @param out   receives the optimizer; release it with plim_optimizer_free(). Untouched unless PLIM_OK is returned.
+/// @param out   receives the optimizer; free it with plim_optimizer_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER or PLIM_ERROR_INVALID_ARGUMENT.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_optimizer_adam(step: f64, out: *mut *mut plim_optimizer) -> plim_status {
@@ -77,7 +84,7 @@ pub unsafe extern "C" fn plim_optimizer_adam(step: f64, out: *mut *mut plim_opti
     guard(|| unsafe { ptr::out("out", out) }?.give(Optimizer::adam(step)?))
 }
 
-/// Ends an optimizer's handle.
+/// Frees an optimizer.
 ///
 /// @param optimizer  the optimizer; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -88,12 +95,14 @@ pub extern "C" fn plim_optimizer_free(optimizer: *mut plim_optimizer) {
     })
 }
 
-/// Chooses how the step changes with k, the number of updates since the optimizer was made or reset.
+/// Selects how the step γ_k depends on k, which counts the updates since the optimizer was created
+/// or reset, from 1.
 ///
 /// @param optimizer  the optimizer.
-/// @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or PLIM_SCHEDULE_INVERSE_SQRT.
+/// @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or
+///                   PLIM_SCHEDULE_INVERSE_SQRT.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, schedule: i32) -> plim_status {
@@ -105,24 +114,24 @@ pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, sc
     })
 }
 
-/// Sets decoupled weight decay, as in AdamW: w shrinks by the factor 1 − γ_k·decay before each step.
+/// Sets decoupled weight decay, as in AdamW: each update first multiplies w by 1 − γ_k·decay.
 ///
 /// @param optimizer  the optimizer.
-/// @param decay      finite and >= 0; 0 at first.
+/// @param decay      finite and >= 0. Default: 0.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_decay(optimizer: *mut plim_optimizer, decay: f64) -> plim_status {
     guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_decay(decay))
 }
 
-/// Keeps iterates in the ball ‖w‖ <= radius around 0, in place of an earlier ball or box.
+/// Projects iterates onto the ball ‖w‖ <= radius around 0. It replaces an earlier ball or box.
 ///
 /// @param optimizer  the optimizer.
-/// @param radius     > 0; INFINITY for no bound, which is the default.
+/// @param radius     > 0. Default: INFINITY, which means no projection.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_ball(optimizer: *mut plim_optimizer, radius: f64) -> plim_status {
@@ -134,13 +143,13 @@ pub extern "C" fn plim_optimizer_set_ball(optimizer: *mut plim_optimizer, radius
     })
 }
 
-/// Keeps every parameter in [low, high], in place of an earlier ball or box.
+/// Projects every parameter onto [low, high]. It replaces an earlier ball or box.
 ///
 /// @param optimizer  the optimizer.
-/// @param low        may be -INFINITY.
-/// @param high       not below `low`; may be INFINITY.
+/// @param low        the lower bound; may be -INFINITY.
+/// @param high       the upper bound, at least `low`; may be INFINITY.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_box(optimizer: *mut plim_optimizer, low: f64, high: f64) -> plim_status {
@@ -152,11 +161,11 @@ pub extern "C" fn plim_optimizer_set_box(optimizer: *mut plim_optimizer, low: f6
     })
 }
 
-/// Forgets k, moments and average; the settings stay.
+/// Resets the update count k, the moments and the average. Settings do not change.
 ///
 /// @param optimizer  the optimizer.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_reset(optimizer: *mut plim_optimizer) -> plim_status {
@@ -166,12 +175,13 @@ pub extern "C" fn plim_optimizer_reset(optimizer: *mut plim_optimizer) -> plim_s
     })
 }
 
-/// Switches the running average of the iterates on or off; switching it on starts a new average.
+/// Turns the running average of the iterates on or off. A change in either direction discards the
+/// present average.
 ///
 /// @param optimizer  the optimizer.
-/// @param on         0 for off, which is the default; anything else for on.
+/// @param on         0 for off (default), any other value for on.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_averaging(optimizer: *mut plim_optimizer, on: i32) -> plim_status {
@@ -181,20 +191,22 @@ pub extern "C" fn plim_optimizer_set_averaging(optimizer: *mut plim_optimizer, o
     })
 }
 
-/// Moves a model's parameters along a gradient, once.
+/// Updates a model's parameters once, along a gradient.
 ///
-/// With plim_estimator_gradient() this makes a training loop of the caller's own. The first update ties the optimizer to
-/// the number of parameters, until plim_optimizer_reset().
+/// With plim_estimator_gradient(), use it to write your own training loop. The first update fixes
+/// the number of parameters until plim_optimizer_reset(). Decay comes first, then the step, then the
+/// projection.
 ///
 /// @param optimizer  the optimizer.
 /// @param model      the model.
 /// @param gradient   `count` finite values, in the order of plim_model_get_parameters().
 /// @param count      plim_model_num_parameters().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH (another count, or another model before),
-///         PLIM_ERROR_INVALID_ARGUMENT (a box without a float in it),
-///         PLIM_ERROR_DIVERGED (the gradient or the result is not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
-///         PLIM_ERROR_OUT_OF_MEMORY. On failure the model keeps its parameters.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: `count` is another number, or earlier updates were of another
+///           number of parameters.
+///         PLIM_ERROR_INVALID_ARGUMENT: no float lies in the box of plim_optimizer_set_box().
+///         PLIM_ERROR_DIVERGED: the gradient or the result is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_optimizer_update(
@@ -214,12 +226,12 @@ pub unsafe extern "C" fn plim_optimizer_update(
 
 /// Copies the running average of the iterates, each taken before its update.
 ///
-/// @param optimizer  an optimizer that has averaged.
-/// @param dst        receives as many values as the model has parameters; untouched unless PLIM_OK is returned.
-/// @param capacity   values that `dst` has room for.
+/// @param optimizer  an optimizer with averaging on.
+/// @param dst        receives as many values as the model has parameters.
+/// @param capacity   number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_MISSING_DATA (nothing was averaged), PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_MISSING_DATA: no iterate has been averaged yet.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_optimizer_average(
@@ -240,24 +252,25 @@ pub unsafe extern "C" fn plim_optimizer_average(
     })
 }
 
-/// Runs projected steps on a caller's own problem, in double precision.
+/// Minimises your own objective in double precision, with T projected steps.
 ///
-/// The oracle is called at w_1 (the `w` given) … w_T; on return `w` is w_{T+1} and `average` (1/T)·Σ w_k over k = 1 … T,
-/// each taken before its update. The run starts at k = 1 with the optimizer's rule, step, schedule, decay and set;
-/// what the optimizer remembers of a model it moves is neither used nor changed.
+/// The oracle is called at w_1, the initial `w`, to w_T. Afterwards `w` is w_{T+1}, and `average`
+/// the mean of w_1 .. w_T. The run uses the optimizer's rule, step, schedule, decay and projection,
+/// and starts at k = 1. The state that the optimizer keeps for a model is neither used nor changed.
 ///
 /// @param optimizer  the optimizer.
-/// @param oracle     gives the gradient; see plim_oracle.
-/// @param user_data  handed to the oracle as it is.
+/// @param oracle     computes the gradient; see plim_oracle.
+/// @param user_data  passed to the oracle.
 /// @param num_steps  T, at least 1.
-/// @param w          `dim` finite values: the start, and the result. On PLIM_ERROR_DIVERGED and PLIM_ERROR_CANCELLED it
-///                   receives the last finite iterate; on other failures it stays as it was.
-/// @param average    receives `dim` values, or NULL. Untouched unless PLIM_OK is returned.
-/// @param dim        at least 1.
+/// @param w          `dim` finite values: the start, and then the result. If the call fails with
+///                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED, it receives the last finite
+///                   iterate.
+/// @param average    receives `dim` values; may be NULL.
+/// @param dim        number of variables, at least 1.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_DIVERGED (a gradient or an iterate is
-///         not finite), PLIM_ERROR_CANCELLED (the oracle answered non-zero), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY
-///         or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_DIVERGED: a gradient or an iterate is not finite.
+///         PLIM_ERROR_CANCELLED: the oracle returned a non-zero value.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_optimizer_minimize(

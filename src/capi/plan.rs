@@ -1,4 +1,4 @@
-//! How few draws suffice, and whether they pay.
+//! The planner: how many draws suffice, and whether they pay.
 
 use super::constant::{Constant, constant};
 use super::estimator::plim_estimator;
@@ -14,30 +14,32 @@ use crate::estimator::Problem;
 use crate::theory::plan::{Goal, Number, Plan, plan};
 use std::ffi::c_char;
 
-/// How few draws suffice, and what they cost. Release it with plim_plan_free().
+/// How many draws suffice, and what they cost. Free it with plim_plan_free().
 pub struct plim_plan {
     _opaque: [u8; 0],
 }
 
 /// The smallest sample size that meets the goal; 0 if none does.
 pub const PLIM_PLAN_SAMPLE_SIZE: i32 = 0;
-/// Share of the gradients of that size that missed by δ; NaN without a size.
+/// Fraction of the gradients of the planned size with a relative error of δ or more; NaN if no size
+/// meets the goal.
 pub const PLIM_PLAN_MISSES: i32 = 1;
-/// Upper limit of that share's 95 % interval; NaN without a size.
+/// Upper limit of the 95 % Wilson interval of PLIM_PLAN_MISSES; NaN if no size meets the goal.
 pub const PLIM_PLAN_UPPER: i32 = 2;
-/// Seconds of a gradient of that size; NaN without one.
+/// Seconds per gradient of the planned size; NaN if no size meets the goal.
 pub const PLIM_PLAN_SECONDS: i32 = 3;
-/// Seconds of the exact gradient of the same nodes: the full step, unless the options named a batch.
+/// Seconds per exact gradient of the same nodes: all training nodes, or the batch of the options.
 pub const PLIM_PLAN_EXACT_SECONDS: i32 = 4;
-/// Seconds of the unbiased gradient of a batch that is as right; those of the exact one, if no smaller batch is.
+/// Seconds per unbiased gradient of a batch of PLIM_PLAN_UNBIASED_BATCH nodes or queries.
 pub const PLIM_PLAN_UNBIASED_SECONDS: i32 = 5;
-/// Nodes of that batch: of 32, 64, 128, … the first whose gradients meet the goal, as far as 200 of them can show.
+/// The first of the batch sizes 32, 64, 128, … whose unbiased gradients meet the goal, judged by at
+/// most 200 of them; all nodes or queries if none does.
 pub const PLIM_PLAN_UNBIASED_BATCH: i32 = 6;
-/// C of the fitted tail; NaN if the draws could show ε/T without one.
+/// C of the fitted tail; NaN if no fit was required.
 pub const PLIM_PLAN_C: i32 = 7;
-/// τ of the fitted tail; NaN without one.
+/// τ of the fitted tail; NaN if no fit was required.
 pub const PLIM_PLAN_TAU: i32 = 8;
-/// r² of the fitted tail; NaN without one.
+/// r² of the fitted tail; NaN if no fit was required.
 pub const PLIM_PLAN_R_SQUARED: i32 = 9;
 
 impl Constant for Number {
@@ -57,10 +59,10 @@ impl Constant for Number {
     ];
 }
 
-/// A buffer of this many bytes holds every text of plim_plan_describe().
+/// Number of bytes that hold every text of plim_plan_describe().
 pub const PLIM_PLAN_TEXT_SIZE: usize = 512;
 
-/// What the getters tell of a plan.
+/// What the getters of a plan return.
 #[derive(Clone, Copy, Default)]
 pub struct PlanFacts {
     pays: bool,
@@ -80,30 +82,35 @@ impl Opaque for plim_plan {
     type Object = Plan;
 }
 
-/// Looks for the smallest sample size at which, with probability 1−ε, none of T gradients is wrong by δ or more, and
-/// measures what a gradient of that size costs.
+/// Searches for the smallest sample size at which, with probability 1−ε, none of T gradients has a
+/// relative error of δ or more, and measures its cost.
 ///
-/// Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does; a size will do if the
-/// upper 95 % limit of its misses is at most ε/T. Where that is less than so many draws can show, a tail is fitted to larger
-/// chances (plim_tail_fit()) and followed. All of it holds at the model's present parameters: as training goes on the
-/// gradient shrinks and a plan should be made anew, or left to plim_train_options_set_adaptive().
+/// Sizes up to the number of nodes are tried by drawing gradients, as plim_tail_probability() does.
+/// A size meets the goal if the upper 95 % limit of its misses is at most ε/T. If ε/T is too small
+/// for the number of draws to show, a tail is fitted to larger probabilities, as plim_tail_fit()
+/// does, and extrapolated.
 ///
-/// The sample size is deterministic by the options' seed; seconds, and so the answer of plim_plan_pays(), are measured.
+/// The plan holds at the model's current parameters. The gradient shrinks in training, so make a new
+/// plan from time to time, or use plim_train_options_set_adaptive().
 ///
-/// @param estimator  what to plan for: a consistent estimator, whose sample sizes but 0 are replaced, or the unbiased one,
-///                   whose batch size is planned. It stays as it is.
-/// @param model      the model, at whose parameters the gradient is taken; its threads share the work.
-/// @param graph      a graph with features that fit the model and labels.
-/// @param delta      δ, relative to the norm of the exact gradient; > 0.
-/// @param epsilon    ε, in (0, 1].
-/// @param t          T, the number of steps; at least 1.
-/// @param options    how to measure, or NULL for the defaults.
-/// @param out        receives the plan; release it with plim_plan_free(). Untouched unless PLIM_OK is returned.
+/// The sample size depends on the seed of the options only. Seconds, and so plim_plan_pays(), are
+/// measured.
 ///
-/// @return PLIM_OK (also if no size will do), PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT,
-///         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (also a tail too steep to fit: more draws may help),
-///         PLIM_ERROR_UNSUPPORTED (an estimator that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
-///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @param estimator  a consistent estimator, whose sample sizes that are not 0 are planned, or the
+///                   unbiased one, whose batch size is planned. It does not change.
+/// @param model      the model; its threads share the work.
+/// @param graph      a graph with labels, and with features that fit the model.
+/// @param delta      δ, finite and > 0, relative to the norm of the exact gradient.
+/// @param epsilon    ε, 0 < ε <= 1.
+/// @param t          T, the number of steps, at least 1.
+/// @param options    the options, or NULL for the defaults.
+/// @param out        receives the plan; free it with plim_plan_free().
+///
+/// @return PLIM_OK, also if no size meets the goal, or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_DIVERGED,
+///           PLIM_ERROR_CANCELLED: as plim_tail_probability().
+///         PLIM_ERROR_MISSING_DATA: also if the tail is too steep to fit; more draws may help.
+///         PLIM_ERROR_UNSUPPORTED: the estimator draws nothing, or is for rankings.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_plan_new(
@@ -121,7 +128,7 @@ pub unsafe extern "C" fn plim_plan_new(
     guard(|| unsafe { plan_on((estimator, model), ("graph", graph), goal, options, out) })
 }
 
-/// Plans on a problem behind a handle, which is named in complaints.
+/// Plans on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
 /// `out` must be NULL or valid for one write.
@@ -141,36 +148,39 @@ pub(super) unsafe fn plan_on<C: Opaque<Object: Problem>>(
     out.give(plan(&estimator, &model, &*problem, goal, &options, &mut callbacks)?)
 }
 
-/// Whether to sample.
+/// Returns whether sampling pays.
+///
+/// It pays if a sample size meets the goal and its gradient takes less time than the exact one.
+/// Unless the estimator is the unbiased one, it must also take less time than the unbiased gradient
+/// of a batch that meets the goal.
 ///
 /// @param plan  the plan.
 ///
-/// @return 1 if a sample size meets the goal and its gradient takes less time than the exact one and, unless the estimator
-///         is the unbiased one, than an unbiased batch that is as right; 0 if not ("do not sample"), for NULL or a handle
-///         that is not live.
+/// @return 1 if sampling pays, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_plan_pays(plan: *const plim_plan) -> i32 {
     getter(|| Some(ptr::facts(plan)?.pays.into()))
 }
 
-/// Number of sample sizes: the estimator's layers, or 1 for the unbiased one.
+/// Returns the number of sample sizes: the number of layers of a consistent estimator, else 1.
 ///
 /// @param plan  the plan.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of sizes.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_plan_num_sizes(plan: *const plim_plan) -> usize {
     getter(|| Some(ptr::facts(plan)?.num_sizes))
 }
 
-/// Copies the sample sizes, ready for plim_estimator_consistent(): 0 for a layer whose input is exact.
+/// Copies the sample sizes, in the form that plim_estimator_consistent() takes.
 ///
 /// @param plan      the plan.
-/// @param dst       receives plim_plan_num_sizes() sizes, input layer first, or the unbiased estimator's batch size; all 0
-///                  if no size meets the goal. Untouched unless PLIM_OK is returned.
-/// @param capacity  sizes that `dst` has room for.
+/// @param dst       receives plim_plan_num_sizes() sizes: the input layer first, 0 for an exact
+///                  input; or the batch size of the unbiased estimator. All are 0 if no size meets
+///                  the goal.
+/// @param capacity  number of sizes that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL or PLIM_ERROR_INVALID_HANDLE.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_plan_copy_sizes(plan: *const plim_plan, dst: *mut usize, capacity: usize) -> plim_status {
@@ -183,13 +193,13 @@ pub unsafe extern "C" fn plim_plan_copy_sizes(plan: *const plim_plan, dst: *mut 
     })
 }
 
-/// Gives one number of a plan.
+/// Copies one number of a plan.
 ///
 /// @param plan  the plan.
 /// @param what  a PLIM_PLAN_ constant, from PLIM_PLAN_SAMPLE_SIZE to PLIM_PLAN_R_SQUARED.
-/// @param out   receives the number; untouched unless PLIM_OK is returned.
+/// @param out   receives the number.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (`what`) or PLIM_ERROR_INVALID_HANDLE.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_plan_get(plan: *const plim_plan, what: i32, out: *mut f64) -> plim_status {
@@ -201,13 +211,13 @@ pub unsafe extern "C" fn plim_plan_get(plan: *const plim_plan, what: i32, out: *
     })
 }
 
-/// Says the plan in words: whether to sample, how many nodes, and the two costs.
+/// Copies a description of the plan in English: whether to sample, how many nodes, and the costs.
 ///
 /// @param plan      the plan.
-/// @param dst       receives the text, ended by a zero byte; untouched unless PLIM_OK is returned.
-/// @param capacity  bytes that `dst` has room for; PLIM_PLAN_TEXT_SIZE is enough.
+/// @param dst       receives the text, terminated by NUL.
+/// @param capacity  number of bytes that fit in `dst`; PLIM_PLAN_TEXT_SIZE is enough.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL or PLIM_ERROR_INVALID_HANDLE.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_plan_describe(plan: *const plim_plan, dst: *mut c_char, capacity: usize) -> plim_status {
@@ -220,7 +230,7 @@ pub unsafe extern "C" fn plim_plan_describe(plan: *const plim_plan, dst: *mut c_
     })
 }
 
-/// Ends a plan's handle.
+/// Frees a plan.
 ///
 /// @param plan  the plan; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]

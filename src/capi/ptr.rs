@@ -1,4 +1,4 @@
-//! The only module that turns a raw pointer into a reference. Each function names the argument it complains about.
+//! The only module that turns raw pointers into references. Every error names its argument.
 
 use super::handle::{self, Object, Shared};
 use super::torture;
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A C type that stands for handles to an object.
+/// A C type for handles to an object.
 pub trait Opaque: Sized {
     /// The object.
     type Object: Object;
 }
 
-/// The object behind a handle.
+/// The object of a handle.
 pub fn handle<C: Opaque>(name: &str, handle: *const C) -> Result<Arc<Shared<C::Object>>> {
     if handle.is_null() {
         return Err(null(name));
@@ -24,12 +24,12 @@ pub fn handle<C: Opaque>(name: &str, handle: *const C) -> Result<Arc<Shared<C::O
     handle::get(name, handle.addr())
 }
 
-/// What a getter may know of a handle that need not be live.
+/// The facts of a handle, or `None` if it is not live.
 pub fn facts<C: Opaque>(handle: *const C) -> Option<<C::Object as Object>::Facts> {
     handle::get::<C::Object>("", handle.addr()).ok().map(|shared| shared.facts())
 }
 
-/// Ends a handle; NULL and stale ones are left alone.
+/// Frees a handle. NULL and stale handles are ignored.
 pub fn free<C: Opaque>(handle: *mut C) {
     handle::remove::<C::Object>(handle.addr());
 }
@@ -52,7 +52,7 @@ fn check<T>(name: &str, pointer: *const T, len: usize) -> Result<()> {
     Ok(())
 }
 
-/// An array of `len` elements; NULL goes with 0.
+/// An array of `len` elements, which may be NULL if `len` is 0.
 ///
 /// # Safety
 /// A non-NULL `pointer` must be readable for `len` elements during `'a`.
@@ -77,7 +77,7 @@ pub unsafe fn optional_slice<'a, T>(name: &str, pointer: *const T, len: usize) -
     unsafe { slice(name, pointer, len) }.map(Some)
 }
 
-/// A list where NULL with 0 means "all": `None`; a non-NULL pointer with 0 is an empty list.
+/// A list for which (NULL, 0) means "all" and gives `None`. A non-NULL pointer with 0 is an empty list.
 ///
 /// # Safety
 /// As for [`slice`].
@@ -89,9 +89,9 @@ pub unsafe fn list_or_all<'a, T>(name: &str, pointer: *const T, len: usize) -> R
     unsafe { slice(name, pointer, len) }.map(Some)
 }
 
-/// Arrays that the caller lends until it is told to take them back.
+/// Arrays that the library borrows until it calls the caller's release function.
 ///
-/// Until [`Lease::begin`] nothing is promised: a call that fails on its way leaves the arrays the caller's, and tells nothing.
+/// The loan starts with [`Lease::begin`]. If a call fails before that, the release function is not called.
 pub struct Lease(Arc<Lender>);
 
 struct Lender {
@@ -115,20 +115,20 @@ impl Drop for Lender {
 }
 
 impl Lease {
-    /// For arrays that `release` takes back.
+    /// A loan that ends with a call of `release`.
     pub fn new(release: Option<unsafe extern "C" fn(*mut c_void)>, user_data: *mut c_void) -> Self {
         Lease(Arc::new(Lender { release, user_data, begun: AtomicBool::new(false) }))
     }
 
-    /// From here on the arrays are lent; the release comes when the last of them is dropped.
+    /// Starts the loan. It ends when the last of the arrays is dropped.
     pub fn begin(self) {
         self.0.begun.store(true, Ordering::Release);
     }
 
-    /// An array of `len` elements; NULL goes with 0.
+    /// An array of `len` elements, which may be NULL if `len` is 0.
     ///
     /// # Safety
-    /// A non-NULL `pointer` must be readable for `len` elements, which nobody changes, until the release.
+    /// A non-NULL `pointer` must be readable for `len` elements, which do not change, until the release.
     pub unsafe fn array<T: Number>(&self, name: &str, pointer: *const T, len: usize) -> Result<Array<T>> {
         if len == 0 {
             return Ok(Array::default());
@@ -170,10 +170,10 @@ pub unsafe fn path<'a>(name: &str, path: *const c_char) -> Result<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(text.to_bytes())))
 }
 
-/// A place for one result, written once, at the end.
+/// An out-parameter for one result, written once, at the end.
 pub struct Out<T>(*mut T);
 
-/// A required place for a result.
+/// A required out-parameter.
 ///
 /// # Safety
 /// A non-NULL `pointer` must be valid for one write until the call ends.
@@ -182,7 +182,7 @@ pub unsafe fn out<T>(name: &str, pointer: *mut T) -> Result<Out<T>> {
     Ok(Out(pointer))
 }
 
-/// A place for a result that the caller may not want.
+/// An out-parameter that may be NULL.
 ///
 /// # Safety
 /// As for [`out`].
@@ -203,14 +203,14 @@ impl<T> Out<T> {
 }
 
 impl<C: Opaque> Out<*mut C> {
-    /// Gives a new object away under a handle.
+    /// Stores a new object and writes its handle.
     pub fn give(self, object: C::Object) -> Result<()> {
         self.set(std::ptr::without_provenance_mut(handle::insert(object)?));
         Ok(())
     }
 }
 
-/// A caller's buffer, written once, at the end.
+/// A buffer of the caller's, written once, at the end.
 pub struct Buffer<T>(*mut T);
 
 /// A buffer of `capacity` elements for a result of `needed`.
@@ -230,7 +230,7 @@ pub unsafe fn buffer<T>(name: &str, pointer: *mut T, capacity: usize, needed: us
     Ok(Buffer(pointer))
 }
 
-/// A buffer of `len` elements that the caller may not want.
+/// A buffer of `len` elements that may be NULL.
 ///
 /// # Safety
 /// As for [`buffer`].
@@ -243,7 +243,7 @@ pub unsafe fn optional_buffer<T>(name: &str, pointer: *mut T, len: usize) -> Res
 }
 
 impl<T: Copy> Buffer<T> {
-    /// Writes the result: as many elements as were said to be needed.
+    /// Writes the result, which has the number of elements given as needed.
     pub fn put(self, values: &[T]) {
         if !values.is_empty() {
             // SAFETY: valid for that many writes by the promise given to `buffer`; `copy` allows any overlap.

@@ -17,10 +17,11 @@ use crate::rank::{Data, Gain, Measure};
 use crate::theory::plan::Goal;
 use std::ffi::c_char;
 
-/// Queries, their documents, and how relevant each document is. Release it with plim_rank_data_free().
+/// Queries, their documents, and the relevance of each document. Free it with plim_rank_data_free().
 ///
-/// A model with one output scores documents: {136, 1} is a linear scorer, {136, 32, 1} a perceptron with a hidden layer of
-/// ReLU. plim_model_gcn() makes both; documents have no links, so that each is scored by itself.
+/// A model with one output scores documents. plim_model_gcn() creates it: with widths {136, 1} a
+/// linear scorer, with {136, 32, 1} a perceptron with one hidden layer. Documents are not linked, so
+/// each is scored on its own.
 pub struct plim_rank_data {
     _opaque: [u8; 0],
 }
@@ -30,14 +31,16 @@ pub const PLIM_RANK_GAIN_EXPONENTIAL: i32 = 0;
 /// A document of relevance y adds y to DCG, as in scikit-learn's ndcg_score().
 pub const PLIM_RANK_GAIN_LINEAR: i32 = 1;
 
-/// Mean over a query's pairs of log(1 + exp(s_j − s_i)), i ranked above j; NaN without a pair.
+/// Mean over the pairs of a query of log(1 + exp(s_j − s_i)), where i ranks above j; NaN without a
+/// pair.
 pub const PLIM_RANK_MEASURE_LOSS: i32 = 0;
-/// Share of a query's pairs that the scores put in the right order, equal scores counting half; NaN without a pair.
+/// Fraction of the pairs of a query whose scores are in the right order, equal scores counting half;
+/// NaN without a pair.
 pub const PLIM_RANK_MEASURE_ACCURACY: i32 = 1;
-/// NDCG of a query, as plim_rank_data_set_ndcg() says; 0 if no document is relevant.
+/// NDCG of a query, as plim_rank_data_set_ndcg() defines it; 0 if no document is relevant.
 pub const PLIM_RANK_MEASURE_NDCG: i32 = 2;
 
-/// What the getters tell of rank data.
+/// What the getters of ranking data return.
 #[derive(Clone, Copy, Default)]
 pub struct RankDataFacts {
     num_queries: usize,
@@ -81,18 +84,19 @@ unsafe fn queries<'a>(
     Ok((relevance, offsets))
 }
 
-/// Copies queries and documents with dense features. All queries are training queries at first.
+/// Creates ranking data with dense features. All queries are training queries at first.
 ///
-/// @param num_documents  number of documents, those of all queries; at least 1.
-/// @param num_features   columns of the features; at least 1.
-/// @param row_major      `num_documents` × `num_features` finite values, a row per document; borrowed for the call only.
-/// @param relevance      `num_documents` numbers in [0, 1000], the higher the more relevant.
-/// @param num_queries    number of queries; at least 1.
-/// @param offsets        `num_queries` + 1 numbers: query q has the documents offsets[q] .. offsets[q+1] − 1, at least one.
-/// @param out            receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+/// @param num_documents  number of documents of all queries, 1 .. INT32_MAX.
+/// @param num_features   number of columns, 1 .. INT32_MAX.
+/// @param row_major      `num_documents × num_features` finite values, one row per document.
+/// @param relevance      `num_documents` numbers, 0 .. 1000; higher is more relevant.
+/// @param num_queries    number of queries, 1 .. INT32_MAX.
+/// @param offsets        `num_queries + 1` ascending numbers: query q has the documents offsets[q]
+///                       .. offsets[q + 1] − 1, at least one.
+/// @param out            receives the data; free them with plim_rank_data_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH (the last offset is not
-///         the number of documents) or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the last offset is not the number of documents.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_new(
@@ -118,17 +122,20 @@ pub unsafe extern "C" fn plim_rank_data_new(
     })
 }
 
-/// Copies queries and documents with sparse features, row by row. All queries are training queries at first.
+/// Creates ranking data with features in compressed sparse rows. All queries are training queries at
+/// first.
 ///
-/// @param num_documents  number of documents, those of all queries; at least 1.
-/// @param num_features   columns of the features; at least 1.
-/// @param indptr         `num_documents` + 1 offsets that begin with 0 and never fall.
-/// @param indices        indptr[num_documents] columns, in any order within a row; repeated ones add up.
-/// @param values         as many finite values.
-/// @param relevance      `num_documents` numbers in [0, 1000], the higher the more relevant.
-/// @param num_queries    number of queries; at least 1.
-/// @param offsets        `num_queries` + 1 numbers, as for plim_rank_data_new().
-/// @param out            receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+/// @param num_documents  number of documents of all queries, 1 .. INT32_MAX.
+/// @param num_features   number of columns, 1 .. INT32_MAX.
+/// @param indptr         `num_documents + 1` offsets; the first is 0, and none is less than the one
+///                       before it.
+/// @param indices        `indptr[num_documents]` column ids, in any order within a row; repeated
+///                       entries are added.
+/// @param values         `indptr[num_documents]` finite values.
+/// @param relevance      `num_documents` numbers, 0 .. 1000; higher is more relevant.
+/// @param num_queries    number of queries, 1 .. INT32_MAX.
+/// @param offsets        `num_queries + 1` numbers; see plim_rank_data_new().
+/// @param out            receives the data; free them with plim_rank_data_free().
 ///
 /// @return as plim_rank_data_new().
 #[unsafe(no_mangle)]
@@ -160,20 +167,23 @@ pub unsafe extern "C" fn plim_rank_data_new_sparse(
     })
 }
 
-/// Reads a file in LETOR's format, which is SVMlight's with queries: a line per document.
+/// Reads ranking data from a text file in the format of LETOR and SVMlight, one document per line.
 ///
-/// A line is a relevance, a query and features: `2 qid:10 1:0.5 7:-3 # anything`. Features are numbered from 1 and may stand
-/// in any order, none twice; those that are missing are 0. The lines of a query stand together. Blank lines and what follows
-/// a # are skipped. All queries are training queries at first.
+/// A line holds a relevance, a query and features: `2 qid:10 1:0.5 7:-3 # comment`. Features count
+/// from 1, in any order and each at most once; missing ones are 0. The lines of a query are
+/// consecutive. Blank lines and the text after # are ignored. All queries are training queries at
+/// first.
 ///
 /// @param path          a file name.
-/// @param num_features  columns of the features; 0 for the largest number that the file names. Files that belong together
-///                      may not all name the last feature: tell it.
-/// @param out           receives the data; release them with plim_rank_data_free(). Untouched unless PLIM_OK is returned.
+/// @param num_features  number of columns, or 0 for the largest feature in the file. Set it if
+///                      several files belong together, since a file need not contain the last
+///                      feature.
+/// @param out           receives the data; free them with plim_rank_data_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_IO, PLIM_ERROR_BAD_FORMAT or
-///         PLIM_ERROR_OUT_OF_MEMORY; plim_last_error() names line and column: "train.txt: line 3: column 9: "0" is outside
-///         [1, 136]".
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_IO: the file cannot be read.
+///         PLIM_ERROR_BAD_FORMAT: plim_last_error() names line and column: "train.txt: line 3:
+///           column 9: "0" is outside [1, 136]".
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_load(
@@ -190,7 +200,7 @@ pub unsafe extern "C" fn plim_rank_data_load(
     })
 }
 
-/// Ends the data's handle.
+/// Frees ranking data.
 ///
 /// @param data  the data; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -201,16 +211,18 @@ pub extern "C" fn plim_rank_data_free(data: *mut plim_rank_data) {
     })
 }
 
-/// Adds all queries of other data at the end, and puts them into a split: a file of validation queries, say.
+/// Appends all queries of other data and adds them to a split, for example the queries of a
+/// validation file.
 ///
-/// @param data   the data that grow.
-/// @param other  data with as many features, standardised by the same numbers or, as `data`, not at all. They stay as they
-///               are; their splits play no part.
+/// @param data   the data to extend.
+/// @param other  data with the same number of features, which either both are standardised by the
+///               same numbers or neither is. It does not change, and its splits are ignored.
 /// @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_SHAPE_MISMATCH,
-///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY (also if both are the same) or PLIM_ERROR_OUT_OF_MEMORY. On failure the
-///         data are as they were.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if the two are not standardised alike.
+///         PLIM_ERROR_SHAPE_MISMATCH: the numbers of features differ.
+///         PLIM_ERROR_BUSY: also if both are the same handle.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_rank_data_append(
@@ -225,18 +237,20 @@ pub extern "C" fn plim_rank_data_append(
     })
 }
 
-/// Takes the mean off each feature and divides it by its standard deviation, as measured on training documents.
+/// Standardises each feature: subtracts the mean over the training documents and divides by their
+/// standard deviation.
 ///
-/// The features become dense. A feature that does not vary is not divided. Of data that have been standardised the numbers
-/// used are kept: to treat others alike, name these as their reference.
+/// The features become dense. A feature that is constant is not divided. The data keep the means and
+/// deviations, so that other data can be standardised alike by naming these as reference.
 ///
 /// @param data       the data, not yet standardised.
-/// @param reference  whose training documents are measured, or, if they have been standardised, whose numbers are used again;
-///                   NULL for the data's own training documents.
+/// @param reference  the data whose training documents define means and deviations. If it is
+///                   standardised, the numbers it keeps are used. NULL selects `data` itself.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (standardised already), PLIM_ERROR_SHAPE_MISMATCH
-///         (another number of features), PLIM_ERROR_MISSING_DATA (no training queries), PLIM_ERROR_INVALID_HANDLE,
-///         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY. On failure the data are as they were.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: `data` is standardised already, or a result is not finite.
+///         PLIM_ERROR_SHAPE_MISMATCH: the numbers of features differ.
+///         PLIM_ERROR_MISSING_DATA: the reference has no training queries.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_rank_data_standardize(
@@ -254,15 +268,14 @@ pub extern "C" fn plim_rank_data_standardize(
     })
 }
 
-/// Says which queries belong to a split, in place of those that did.
+/// Sets the queries of a split, replacing earlier ones.
 ///
 /// @param data     the data.
 /// @param split    PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param queries  `count` query numbers, none twice.
-/// @param count    0 empties the split; `queries` may then be NULL.
+/// @param queries  `count` different query numbers.
+/// @param count    number of queries; 0 empties the split, and `queries` may then be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
-///         PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_set_split(
@@ -280,15 +293,16 @@ pub unsafe extern "C" fn plim_rank_data_set_split(
     })
 }
 
-/// Says how NDCG is measured: the sum over the first k documents of gain / log2(1 + place), by that of the best order.
+/// Sets how NDCG is computed: the sum of gain / log2(1 + rank) over the first k documents, divided
+/// by the same sum for the best order.
 ///
-/// Documents of equal scores share their places, as in scikit-learn's ndcg_score().
+/// Documents with equal scores share their ranks, as in scikit-learn's ndcg_score().
 ///
 /// @param data    the data.
-/// @param cutoff  k; 0 for all documents of a query; 10 at first.
-/// @param gain    PLIM_RANK_GAIN_EXPONENTIAL, which is the default, or PLIM_RANK_GAIN_LINEAR.
+/// @param cutoff  k, or 0 for all documents of a query. Default: 10.
+/// @param gain    PLIM_RANK_GAIN_EXPONENTIAL (default) or PLIM_RANK_GAIN_LINEAR.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_rank_data_set_ndcg(data: *mut plim_rank_data, cutoff: usize, gain: i32) -> plim_status {
@@ -299,42 +313,42 @@ pub extern "C" fn plim_rank_data_set_ndcg(data: *mut plim_rank_data, cutoff: usi
     })
 }
 
-/// Number of queries.
+/// Returns the number of queries.
 ///
 /// @param data  the data.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of queries.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_num_queries(data: *const plim_rank_data) -> usize {
     getter(|| Some(ptr::facts(data)?.num_queries))
 }
 
-/// Number of documents, those of all queries.
+/// Returns the number of documents of all queries.
 ///
 /// @param data  the data.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of documents.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_num_documents(data: *const plim_rank_data) -> usize {
     getter(|| Some(ptr::facts(data)?.num_documents))
 }
 
-/// Number of features.
+/// Returns the number of features per document.
 ///
 /// @param data  the data.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of features.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_num_features(data: *const plim_rank_data) -> usize {
     getter(|| Some(ptr::facts(data)?.num_features))
 }
 
-/// Number of queries of a split.
+/// Returns the number of queries in a split.
 ///
 /// @param data   the data.
 /// @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
 ///
-/// @return the number; 0 for another split, NULL or a handle that is not live.
+/// @return the number; 0 if `split` is none of these.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_split_size(data: *const plim_rank_data, split: i32) -> usize {
     getter(|| Some(ptr::facts(data)?.splits[constant::<Split>(split).ok()? as usize]))
@@ -359,15 +373,14 @@ unsafe fn copy<T: Copy>(
     })
 }
 
-/// Copies the queries of a split.
+/// Copies the queries of a split, in the order in which they were set.
 ///
 /// @param data      the data.
 /// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param dst       receives plim_rank_data_split_size() query numbers; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// @param dst       receives plim_rank_data_split_size() query numbers.
+/// @param capacity  number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_copy_split(
@@ -380,13 +393,13 @@ pub unsafe extern "C" fn plim_rank_data_copy_split(
     unsafe { copy(data, (dst, capacity), |data| Ok(data.split(constant::<Split>(split)?))) }
 }
 
-/// Copies where the documents of each query begin, and their number at last.
+/// Copies the index of the first document of each query, followed by the number of documents.
 ///
 /// @param data      the data.
-/// @param dst       receives plim_rank_data_num_queries() + 1 numbers; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// @param dst       receives plim_rank_data_num_queries() + 1 numbers.
+/// @param capacity  number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_copy_offsets(
@@ -401,10 +414,10 @@ pub unsafe extern "C" fn plim_rank_data_copy_offsets(
 /// Copies the relevance of each document.
 ///
 /// @param data      the data.
-/// @param dst       receives plim_rank_data_num_documents() numbers; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// @param dst       receives plim_rank_data_num_documents() numbers.
+/// @param capacity  number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_copy_relevance(
@@ -416,13 +429,14 @@ pub unsafe extern "C" fn plim_rank_data_copy_relevance(
     unsafe { copy(data, (dst, capacity), |data| Ok(data.relevance())) }
 }
 
-/// Copies what a file calls each query: the number after qid. Of data from arrays it is the query's own number.
+/// Copies the id of each query: the number after qid in the file, or the query's index if the data
+/// do not come from a file.
 ///
 /// @param data      the data.
-/// @param dst       receives plim_rank_data_num_queries() numbers; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// @param dst       receives plim_rank_data_num_queries() ids.
+/// @param capacity  number of ids that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_data_copy_query_ids(
@@ -434,15 +448,16 @@ pub unsafe extern "C" fn plim_rank_data_copy_query_ids(
     unsafe { copy(data, (dst, capacity), |data| Ok(data.query_ids())) }
 }
 
-/// Scores all documents: the higher, the further up.
+/// Computes the score of every document. A higher score ranks higher.
 ///
-/// @param model     a model with the data's number of inputs and one output.
+/// @param model     a model whose input width is the number of features, with one output.
 /// @param data      the data.
-/// @param dst       receives plim_rank_data_num_documents() scores; untouched unless PLIM_OK is returned.
-/// @param capacity  scores that `dst` has room for.
+/// @param dst       receives plim_rank_data_num_documents() scores.
+/// @param capacity  number of scores that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not
-///         finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+///         PLIM_ERROR_DIVERGED: a score is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_score(
@@ -460,21 +475,22 @@ pub unsafe extern "C" fn plim_rank_score(
     })
 }
 
-/// Measures a model on the queries of a split, nothing sampled.
+/// Measures a model on the queries of a split exactly, without sampling.
 ///
-/// Loss and accuracy are means over the queries that have two documents of different relevance; NDCG is a mean over all
-/// queries of the split, of which one without a relevant document counts as 0.
+/// Loss and accuracy are means over the queries that have two documents of different relevance. NDCG
+/// is a mean over all queries of the split; a query without a relevant document counts as 0.
 ///
-/// @param model     a model with the data's number of inputs and one output.
+/// @param model     a model whose input width is the number of features, with one output.
 /// @param data      the data.
 /// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
-/// @param loss      receives the mean pair loss, without λ; may be NULL.
-/// @param accuracy  receives the share of pairs in the right order; may be NULL.
-/// @param ndcg      receives NDCG, as plim_rank_data_set_ndcg() says; may be NULL. All untouched unless PLIM_OK is returned.
+/// @param loss      receives the mean loss, without the penalty of λ; may be NULL.
+/// @param accuracy  receives the fraction of pairs in the right order; may be NULL.
+/// @param ndcg      receives NDCG, as plim_rank_data_set_ndcg() defines it; may be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split), PLIM_ERROR_SHAPE_MISMATCH,
-///         PLIM_ERROR_MISSING_DATA (no query with a pair), PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE,
-///         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+///         PLIM_ERROR_MISSING_DATA: no query of the split has two documents of different relevance.
+///         PLIM_ERROR_DIVERGED: a score or the loss is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_evaluate(
@@ -502,18 +518,20 @@ pub unsafe extern "C" fn plim_rank_evaluate(
     })
 }
 
-/// Measures a model on each query of a split, nothing sampled.
+/// Measures a model on each query of a split exactly, without sampling.
 ///
-/// @param model     a model with the data's number of inputs and one output.
+/// @param model     a model whose input width is the number of features, with one output.
 /// @param data      the data.
 /// @param split     PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
 /// @param measure   PLIM_RANK_MEASURE_LOSS, PLIM_RANK_MEASURE_ACCURACY or PLIM_RANK_MEASURE_NDCG.
-/// @param dst       receives plim_rank_data_split_size() numbers, in the split's order; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// @param dst       receives plim_rank_data_split_size() numbers, in the order of
+///                  plim_rank_data_copy_split().
+/// @param capacity  number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the split or the measure),
-///         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (an empty split), PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_DIVERGED (not finite), PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+///         PLIM_ERROR_MISSING_DATA: the split is empty.
+///         PLIM_ERROR_DIVERGED: a score is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_measure(
@@ -537,27 +555,30 @@ pub unsafe extern "C" fn plim_rank_measure(
     })
 }
 
-/// Estimates loss and gradient of a ranking at the model's parameters.
+/// Estimates the gradient of the ranking objective, and its value, at the model's parameters.
 ///
-/// The objective is the mean over the batch's queries of the mean over their pairs of log(1 + exp(s_j − s_i)), i ranked above
-/// j, plus λ/2 ‖W‖². Otherwise as plim_estimator_gradient().
+/// The objective is the mean over the queries of the batch of the mean over their pairs of log(1 +
+/// exp(s_j − s_i)), where i ranks above j, plus λ/2 ‖W‖². In everything else the function works as
+/// plim_estimator_gradient().
 ///
-/// @param estimator   the full or the unbiased estimator, which take all pairs, or one of plim_estimator_pairs() and
-///                    plim_estimator_separate().
-/// @param model       a model with the data's number of inputs and one output.
+/// @param estimator   a full or unbiased estimator, which use all pairs, or one of
+///                    plim_estimator_pairs() or plim_estimator_separate().
+/// @param model       a model whose input width is the number of features, with one output.
 /// @param data        the data.
-/// @param batch       `batch_size` queries, none twice, each with two documents of different relevance; NULL with 0 for all
-///                    such training queries, which is all that the full estimator takes.
-/// @param batch_size  length of the list.
-/// @param gradient    receives plim_model_num_parameters() values, in the order of plim_model_get_parameters();
-///                    untouched unless PLIM_OK is returned.
-/// @param capacity    values that `gradient` has room for.
-/// @param loss        receives the objective as estimated; may be NULL. Untouched unless PLIM_OK is returned.
+/// @param batch       `batch_size` different queries, each with two documents of different
+///                    relevance; (NULL, 0) for all such training queries. The full estimator takes
+///                    only (NULL, 0).
+/// @param batch_size  length of `batch`; at least 1 unless `batch` is NULL.
+/// @param gradient    receives plim_model_num_parameters() values, in the order of
+///                    plim_model_get_parameters().
+/// @param capacity    number of values that fit in `gradient`.
+/// @param loss        receives the estimate of the objective; may be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an entry of the batch),
-///         PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA (no training query with a pair), PLIM_ERROR_UNSUPPORTED (a
-///         consistent estimator, which draws neighbours), PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_DIVERGED (not finite),
-///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the model's widths do not fit.
+///         PLIM_ERROR_MISSING_DATA: no training query has two documents of different relevance.
+///         PLIM_ERROR_UNSUPPORTED: the estimator is a consistent one, which draws neighbours.
+///         PLIM_ERROR_DIVERGED: the loss or the gradient is not finite.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_gradient(
@@ -575,22 +596,23 @@ pub unsafe extern "C" fn plim_rank_gradient(
     guard(|| unsafe { gradient_on((estimator, model), ("data", data), batch, gradient, loss) })
 }
 
-/// Trains a model to rank: epochs of shuffled batches over the training queries, a gradient and an update for each.
+/// Trains a model to rank, as plim_train() trains one on a graph.
 ///
-/// All that plim_train() does on a graph it does here: history, progress, early stopping, checkpoints, adaptive sizes. A
-/// batch is of queries; those without two documents of different relevance are left out. The history's accuracy is that of
-/// pairs, and NDCG has a column and a monitor of its own, PLIM_HISTORY_VAL_NDCG and PLIM_MONITOR_VAL_NDCG.
+/// A batch consists of queries. Queries without two documents of different relevance are left out.
+/// Accuracy is that of pairs, and NDCG has its own column and monitor: PLIM_HISTORY_VAL_NDCG and
+/// PLIM_MONITOR_VAL_NDCG.
 ///
-/// @param model      a model with the data's number of inputs and one output. During the call others find it busy, but for
-///                   const calls inside its callbacks.
+/// @param model      a model whose input width is the number of features, with one output; busy as
+///                   in plim_train().
 /// @param data       the data.
-/// @param estimator  how gradients are estimated.
-/// @param optimizer  how they move the parameters.
-/// @param options    how to train, or NULL for the defaults.
-/// @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
-///                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+/// @param estimator  estimates the gradients.
+/// @param optimizer  updates the parameters.
+/// @param options    the options, or NULL for the defaults.
+/// @param out        receives the history, to be freed with plim_history_free(); may be NULL.
 ///
-/// @return as plim_train(); PLIM_ERROR_UNSUPPORTED for a consistent estimator too, which draws neighbours.
+/// @return as plim_train().
+///         PLIM_ERROR_UNSUPPORTED: the estimator is a consistent one, or sampling is adaptive and
+///           the estimator draws nothing.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_train(
@@ -605,20 +627,23 @@ pub unsafe extern "C" fn plim_rank_train(
     guard(|| unsafe { train_on(model, ("data", data), estimator, optimizer, options, out) })
 }
 
-/// Measures how wrong an estimator's gradients of a ranking are, as plim_tail_new() does on a graph.
+/// Measures how large the errors of an estimator's gradients of a ranking are, as plim_tail_new()
+/// does on a graph.
 ///
-/// @param estimator     what to measure. Its seed, counter and size stay as they are.
-/// @param model         the model, at whose parameters the gradient is taken.
-/// @param data          the data; a batch of the options is of queries.
-/// @param sample_sizes  `num_sizes` sizes, each at least 1, that replace the estimator's: pairs or documents drawn of each
-///                      query; for the unbiased estimator queries of a batch.
+/// @param estimator     the estimator to measure; see plim_tail_probability().
+/// @param model         a model whose input width is the number of features, with one output.
+/// @param data          the data. A batch of the options consists of queries.
+/// @param sample_sizes  `num_sizes` numbers, 1 .. INT32_MAX, each in turn in place of the
+///                      estimator's: pairs or documents drawn per query, or the queries per batch of
+///                      the unbiased estimator.
 /// @param num_sizes     at least 1.
-/// @param deltas        `num_deltas` relative errors, each > 0; (NULL, 0) for none.
-/// @param num_deltas    number of relative errors.
-/// @param options       how to measure, or NULL for the defaults.
-/// @param out           receives the tail; release it with plim_tail_free(). Untouched unless PLIM_OK is returned.
+/// @param deltas        `num_deltas` relative errors δ, each finite and > 0; (NULL, 0) for none.
+/// @param num_deltas    length of `deltas`.
+/// @param options       the options, or NULL for the defaults.
+/// @param out           receives the tail; free it with plim_tail_free().
 ///
-/// @return as plim_tail_new(); PLIM_ERROR_UNSUPPORTED for a consistent estimator.
+/// @return as plim_tail_probability().
+///         PLIM_ERROR_UNSUPPORTED: the estimator is a consistent one.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_rank_tail_new(
@@ -641,19 +666,23 @@ pub unsafe extern "C" fn plim_rank_tail_new(
     })
 }
 
-/// Looks for the smallest sample size for gradients of a ranking, and what it costs, as plim_plan_new() does on a graph.
+/// Searches for the smallest sample size for gradients of a ranking, and measures its cost, as
+/// plim_plan_new() does on a graph.
 ///
-/// Sizes are tried up to the most documents of a query, or its pairs where those are drawn.
+/// Sizes are tried up to the largest number of documents of a query, or of pairs for
+/// plim_estimator_pairs(), and at most 1048576.
 ///
-/// @param estimator  what to plan for: one of plim_estimator_pairs() and plim_estimator_separate(), or the unbiased one,
-///                   whose batch of queries is planned. It stays as it is.
-/// @param model      the model, at whose parameters the gradient is taken; its threads share the work.
-/// @param data       the data; a batch of the options is of queries.
-/// @param delta      δ, relative to the norm of the exact gradient; > 0.
-/// @param epsilon    ε, in (0, 1].
-/// @param t          T, the number of steps; at least 1.
-/// @param options    how to measure, or NULL for the defaults.
-/// @param out        receives the plan; release it with plim_plan_free(). Untouched unless PLIM_OK is returned.
+/// @param estimator  one of plim_estimator_pairs() or plim_estimator_separate(), whose size is
+///                   planned, or the unbiased one, whose number of queries per batch is planned. It
+///                   does not change.
+/// @param model      a model whose input width is the number of features, with one output; its
+///                   threads share the work.
+/// @param data       the data. A batch of the options consists of queries.
+/// @param delta      δ, finite and > 0, relative to the norm of the exact gradient.
+/// @param epsilon    ε, 0 < ε <= 1.
+/// @param t          T, the number of steps, at least 1.
+/// @param options    the options, or NULL for the defaults.
+/// @param out        receives the plan; free it with plim_plan_free().
 ///
 /// @return as plim_plan_new().
 #[unsafe(no_mangle)]

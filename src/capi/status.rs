@@ -1,44 +1,47 @@
-//! Status numbers, the text of the last error, version and instruction set.
+//! Status numbers, the message of the last error, version and instruction set.
 
 use super::guard::text;
 use crate::error::Error;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char};
 
-/// What a call answers: PLIM_OK or one of PLIM_ERROR_…. The numbers never change.
+/// Result of a call: PLIM_OK or a PLIM_ERROR_ constant.
 pub type plim_status = i32;
 
 /// Success.
 pub const PLIM_OK: plim_status = 0;
 /// A required pointer is NULL.
 pub const PLIM_ERROR_NULL_POINTER: plim_status = 1;
-/// An argument is outside its range; the message names it, its index and its value.
+/// An argument is outside the range that the function's entry states, or a pointer is not aligned
+/// for its type.
 pub const PLIM_ERROR_INVALID_ARGUMENT: plim_status = 2;
-/// Two arguments do not fit each other: widths and features, sample sizes and layers.
+/// Two arguments do not fit each other, for example the model's input width and the number of
+/// features.
 pub const PLIM_ERROR_SHAPE_MISMATCH: plim_status = 3;
-/// The graph lacks features, labels or a split.
+/// The graph or the ranking data lack features, labels or a split that the call requires.
 pub const PLIM_ERROR_MISSING_DATA: plim_status = 4;
-/// The caller's buffer is too small; the message says how many elements are needed.
+/// `capacity` is too small; plim_last_error() names the number of elements that the result needs.
 pub const PLIM_ERROR_BUFFER_TOO_SMALL: plim_status = 5;
-/// The operating system refused to read or write a file.
+/// A file cannot be read or written; plim_last_error() includes the operating system's reason.
 pub const PLIM_ERROR_IO: plim_status = 6;
-/// A file is not what its format says.
+/// The content of a file is not valid for its format.
 pub const PLIM_ERROR_BAD_FORMAT: plim_status = 7;
-/// Memory for the result could not be had.
+/// An allocation failed, a thread could not be started, or 2^23 handles are live.
 pub const PLIM_ERROR_OUT_OF_MEMORY: plim_status = 8;
-/// A loss, a gradient or an output is not finite.
+/// A loss, a gradient, a parameter or an output is not finite.
 pub const PLIM_ERROR_DIVERGED: plim_status = 9;
-/// A callback asked to stop.
+/// A callback returned a non-zero value.
 pub const PLIM_ERROR_CANCELLED: plim_status = 10;
-/// An internal error in an earlier call left this handle in an unknown state; only freeing it is left.
+/// An earlier call that was changing this object failed with PLIM_ERROR_INTERNAL. The handle can
+/// only be freed.
 pub const PLIM_ERROR_POISONED: plim_status = 11;
-/// This object cannot do that.
+/// The object does not support the operation, for example an estimator for rankings on a graph.
 pub const PLIM_ERROR_UNSUPPORTED: plim_status = 12;
-/// A handle is freed, foreign or of another type.
+/// A handle was freed, has another type, or never was a handle.
 pub const PLIM_ERROR_INVALID_HANDLE: plim_status = 13;
-/// Another thread is changing the object, or using what this call would change.
+/// A call that excludes this one is using the object. Retry when it has returned.
 pub const PLIM_ERROR_BUSY: plim_status = 14;
-/// A bug in this library, caught before it could harm the program.
+/// A bug in this library, caught before it could harm the program. Please report it.
 pub const PLIM_ERROR_INTERNAL: plim_status = 255;
 
 impl Error {
@@ -85,15 +88,15 @@ fn name(status: plim_status) -> &'static CStr {
     }
 }
 
-/// Longest message kept, with its closing zero.
+/// Size of the message buffer, including the final zero.
 const CAPACITY: usize = 1024;
 
 thread_local! {
-    /// Fixed, so that a pointer handed out earlier stays readable as long as its thread lives. It has no destructor.
+    /// A fixed buffer, so that a pointer to it is valid until its thread ends. It has no destructor.
     static MESSAGE: UnsafeCell<[u8; CAPACITY]> = const { UnsafeCell::new([0; CAPACITY]) };
 }
 
-/// Keeps the text for `plim_last_error` and gives the status.
+/// Stores the message for `plim_last_error` and returns the status.
 pub(super) fn report(error: &Error) -> plim_status {
     let text = error.to_string();
     let mut length = text.len().min(CAPACITY - 1);
@@ -111,7 +114,7 @@ pub(super) fn report(error: &Error) -> plim_status {
     error.status()
 }
 
-/// The library's version, "0.1.0". Static; never NULL.
+/// Returns the version of the library, "0.1.0". The string is static and never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -121,10 +124,12 @@ pub extern "C" fn plim_version() -> *const c_char {
     text(|| VERSION.as_ptr())
 }
 
-/// The instruction set in use: "avx512", "avx2", "neon" or "portable". Static; never NULL.
+/// Returns the instruction set in use: "avx512", "avx2", "neon" or "portable". The string is static
+/// and never NULL.
 ///
-/// It is chosen once per process. The environment variable PLIM_ISA may name a lower one, read at first use. Results
-/// have the same bits for the same instruction set, and agree to 1e-5 of a gradient's norm across them.
+/// The library selects the best one that the processor has, once per process. The environment
+/// variable PLIM_ISA, read at the first use, can select a lower one; a name that is not available is
+/// ignored. Results of two instruction sets agree to within 1e-5 of a gradient's norm.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_isa() -> *const c_char {
     text(|| {
@@ -138,18 +143,20 @@ pub extern "C" fn plim_isa() -> *const c_char {
     })
 }
 
-/// Why the last failed call on this thread failed: which argument, which index, which value.
+/// Returns why the last failed call on this thread failed: which argument, which index, which value.
 ///
-/// Never NULL; "" before the first failure. A success leaves the text as it is. The pointer goes to a fixed buffer of
-/// the calling thread: it stays readable until the thread ends, and the next failure there overwrites the text.
+/// The string is never NULL, and is "" before the first failure. A call that succeeds does not
+/// change it. The pointer stays valid until the thread ends; the next failure on this thread
+/// overwrites the text. Texts are cut after 1023 bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_last_error() -> *const c_char {
     text(|| MESSAGE.with(|message| message.get().cast::<c_char>().cast_const()))
 }
 
-/// The name of a status, "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT. Static; never NULL.
+/// Returns the name of a status: "invalid argument" for PLIM_ERROR_INVALID_ARGUMENT. The string is
+/// static and never NULL.
 ///
-/// @param status  any number; one that is no status is "unknown status".
+/// @param status  any number; the name of one that is not a status is "unknown status".
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_status_name(status: plim_status) -> *const c_char {
     text(|| name(status).as_ptr())

@@ -1,4 +1,4 @@
-//! How wrong an estimator's gradients are, measured.
+//! Measurements of the errors of an estimator's gradients.
 
 use super::constant::{Constant, constant};
 use super::estimator::plim_estimator;
@@ -18,27 +18,32 @@ use crate::theory::tail::{self, Column, Observer, Options, Progress, Tail};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// How to measure. Release it with plim_probe_options_free().
+/// Options of a measurement. Free them with plim_probe_options_free().
 pub struct plim_probe_options {
     _opaque: [u8; 0],
 }
 
-/// How wrong an estimator's gradients were found to be. Release it with plim_tail_free().
+/// How large the errors of an estimator's gradients were found to be. Free it with plim_tail_free().
 pub struct plim_tail {
     _opaque: [u8; 0],
 }
 
-/// Share of the gradients that missed by δ or more; one number for each sample size and δ.
+/// Fraction of the gradients with a relative error of δ or more; one number per sample size and δ.
 pub const PLIM_TAIL_PROBABILITY: i32 = 0;
-/// Lower limit of that share's 95 % interval (Wilson's); as many numbers.
+/// Lower limit of the 95 % Wilson interval of PLIM_TAIL_PROBABILITY; one number per sample size and
+/// δ.
 pub const PLIM_TAIL_LOWER: i32 = 1;
-/// Upper limit of that share's 95 % interval (Wilson's); as many numbers.
+/// Upper limit of the 95 % Wilson interval of PLIM_TAIL_PROBABILITY; one number per sample size and
+/// δ.
 pub const PLIM_TAIL_UPPER: i32 = 2;
-/// Root mean square of the error, ‖g−h‖/‖h‖; one number for each sample size. error² = bias² + deviation².
+/// Error, the root mean square of ‖g−h‖/‖h‖; one number per sample size. error² = bias² +
+/// deviation².
 pub const PLIM_TAIL_ERROR: i32 = 3;
-/// Bias, ‖mean of g − h‖/‖h‖: what remains however many gradients are averaged. One number for each sample size.
+/// Bias, ‖E g − h‖/‖h‖, which averaging does not reduce; one number per sample size. 0 if it is lost
+/// in the noise.
 pub const PLIM_TAIL_BIAS: i32 = 4;
-/// Deviation, root mean square of ‖g − mean of g‖/‖h‖: what averaging removes. One number for each sample size.
+/// Deviation, the root mean square of ‖g − E g‖/‖h‖, which averaging reduces; one number per sample
+/// size.
 pub const PLIM_TAIL_DEVIATION: i32 = 5;
 
 impl Constant for Column {
@@ -54,14 +59,14 @@ impl Constant for Column {
     ];
 }
 
-/// Options and the callbacks that go with them.
+/// Options and their callbacks.
 #[derive(Clone)]
 pub struct ProbeOptions {
     pub(super) options: Options,
     pub(super) callbacks: Callbacks,
 }
 
-/// Whom a measurement tells.
+/// The callbacks of a measurement.
 #[derive(Clone, Copy)]
 pub struct Callbacks {
     callback: Callback,
@@ -76,7 +81,7 @@ impl Default for ProbeOptions {
 }
 
 impl ProbeOptions {
-    /// The options behind a handle; the defaults for NULL.
+    /// The options of a handle, or the defaults for NULL.
     pub(super) fn of(options: *const plim_probe_options) -> Result<Self> {
         match options.is_null() {
             true => Ok(ProbeOptions::default()),
@@ -123,7 +128,7 @@ impl Opaque for plim_probe_options {
     type Object = ProbeOptions;
 }
 
-/// What the getters tell of a tail.
+/// What the getters of a tail return.
 #[derive(Clone, Copy, Default)]
 pub struct TailFacts {
     norm: f64,
@@ -142,11 +147,11 @@ impl Opaque for plim_tail {
     type Object = Tail;
 }
 
-/// Makes options of a measurement with their defaults.
+/// Creates options of a measurement with their default values.
 ///
-/// @param out  receives the options; release them with plim_probe_options_free(). Untouched unless PLIM_OK is returned.
+/// @param out  receives the options; free them with plim_probe_options_free().
 ///
-/// @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_probe_options_new(out: *mut *mut plim_probe_options) -> plim_status {
@@ -154,7 +159,7 @@ pub unsafe extern "C" fn plim_probe_options_new(out: *mut *mut plim_probe_option
     guard(|| unsafe { ptr::out("out", out) }?.give(ProbeOptions::default()))
 }
 
-/// Ends the options' handle.
+/// Frees options of a measurement.
 ///
 /// @param options  the options; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -165,12 +170,13 @@ pub extern "C" fn plim_probe_options_free(options: *mut plim_probe_options) {
     })
 }
 
-/// Sets how many gradients are drawn for each sample size.
+/// Sets the number of gradients drawn per sample size.
 ///
 /// @param options  the options.
-/// @param draws    at least 2; 10,000 at first. A chance much below 1/draws cannot be seen.
+/// @param draws    2 .. INT32_MAX. Default: 10,000. Probabilities far below 1/`draws` cannot be
+///                 measured.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_probe_options_set_draws(options: *mut plim_probe_options, draws: usize) -> plim_status {
@@ -183,12 +189,13 @@ pub extern "C" fn plim_probe_options_set_draws(options: *mut plim_probe_options,
     })
 }
 
-/// Sets the seed of the draws. The estimator's own seed plays no part in a measurement, and its counter does not move.
+/// Sets the seed of the draws. A sample size has the same draws under the same seed, whichever other
+/// sizes are measured.
 ///
 /// @param options  the options.
-/// @param seed     0 at first. A sample size has the same draws under the same seed, whichever others are measured.
+/// @param seed     any value. Default: 0.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_probe_options_set_seed(options: *mut plim_probe_options, seed: u64) -> plim_status {
@@ -198,15 +205,14 @@ pub extern "C" fn plim_probe_options_set_seed(options: *mut plim_probe_options, 
     })
 }
 
-/// Sets the nodes whose gradient is estimated; h is then their exact gradient.
+/// Sets the nodes, or queries, whose gradient is estimated. The exact gradient h is then theirs.
 ///
 /// @param options  the options.
-/// @param nodes    `count` distinct labelled nodes; NULL with 0 for all training nodes, which is the default. Copied, and
-///                 checked against the graph by the measurement.
-/// @param count    number of nodes; at least 1 unless `nodes` is NULL.
+/// @param nodes    `count` different ids; (NULL, 0) for all training nodes or queries, which is the
+///                 default. The measurement checks that they can be trained on.
+/// @param count    length of `nodes`; at least 1 unless `nodes` is NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty list), PLIM_ERROR_INVALID_HANDLE,
-///         PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_probe_options_set_batch(
@@ -226,14 +232,13 @@ pub unsafe extern "C" fn plim_probe_options_set_batch(
     })
 }
 
-/// Sets a function that is told of progress and may cancel.
+/// Sets a callback that receives progress and can cancel.
 ///
 /// @param options    the options.
-/// @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
-///                   callable as long as a measurement with these options may run.
-/// @param user_data  handed to the function as it is; it must live as long.
+/// @param fn         the callback; see plim_progress_fn. Default: NULL for none.
+/// @param user_data  passed to the callback.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_probe_options_set_progress(
@@ -247,15 +252,16 @@ pub extern "C" fn plim_probe_options_set_progress(
     })
 }
 
-/// Sets a function that is told what a measurement does and finds: each sample size, what a planner tries, why it fails.
+/// Sets a callback that receives log messages: the results for each sample size, what a planner
+/// tries, and why a measurement fails.
 ///
 /// @param options    the options.
-/// @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
-///                   which includes those before it. Messages of other levels are never made, and cost nothing.
-/// @param fn         the function; NULL for none, which is the default. See plim_log_fn.
-/// @param user_data  handed to the function as it is; it must live as long as a measurement with these options may run.
+/// @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG: messages of
+///                   this level and of those before it are sent. Others are not even formatted.
+/// @param fn         the callback; see plim_log_fn. Default: NULL for none.
+/// @param user_data  passed to the callback.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_probe_options_set_log(
@@ -271,10 +277,10 @@ pub extern "C" fn plim_probe_options_set_log(
     })
 }
 
-/// Measures on a problem behind a handle, which is named in complaints.
+/// Measures on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
-/// `sample_sizes` and `deltas` must be readable for so many elements.
+/// `sample_sizes` must be readable for `num_sizes` elements, `deltas` for `num_deltas`.
 pub(super) unsafe fn measure<C: Opaque<Object: Problem>>(
     (estimator, model): (*const plim_estimator, *const plim_model),
     (name, problem): (&str, *const C),
@@ -293,31 +299,35 @@ pub(super) unsafe fn measure<C: Opaque<Object: Problem>>(
     tail::tail(&estimator, &model, &*problem, (sizes, deltas), &options, &mut callbacks)
 }
 
-/// Measures how often an estimator's gradient is wrong by δ or more.
+/// Measures how often the gradient of an estimator has a relative error of δ or more.
 ///
-/// The exact gradient h is computed once, at the model's present parameters; then, for each sample size, so many independent
-/// estimates g are drawn as the options say, and those with ‖g−h‖ >= δ‖h‖ are counted. Work is shared among the model's
-/// threads; the result is the same for any number of them.
+/// The exact gradient h is computed once, at the model's current parameters. Then, for each sample
+/// size, independent estimates g are drawn, and those with ‖g−h‖ >= δ‖h‖ are counted. The model's
+/// threads share the work. The result does not depend on their number.
 ///
-/// @param estimator     what to measure. Its seed, counter and sizes stay as they are.
-/// @param model         the model, at whose parameters the gradient is taken.
-/// @param graph         a graph with features that fit the model and labels.
-/// @param sample_sizes  `num_sizes` sizes, each at least 1: each in turn replaces every sample size of the estimator but 0.
-///                      For the unbiased estimator they are batch sizes, at most the number of nodes. The full one is
-///                      always right.
+/// @param estimator     the estimator to measure. It does not change; its seed and counter are not
+///                      used.
+/// @param model         the model.
+/// @param graph         a graph with labels, and with features that fit the model.
+/// @param sample_sizes  `num_sizes` numbers, 1 .. INT32_MAX. Each in turn replaces all sample sizes
+///                      of the estimator that are not 0. For the unbiased estimator they are batch
+///                      sizes, at most the number of nodes. The full estimator has no error.
 /// @param num_sizes     at least 1.
-/// @param deltas        `num_deltas` relative errors, each > 0.
-/// @param num_deltas    number of relative errors.
-/// @param options       how to measure, or NULL for the defaults.
-/// @param out           receives num_sizes × num_deltas shares, row by row of a sample size; untouched unless PLIM_OK is
-///                      returned.
-/// @param capacity      numbers that `out` has room for.
+/// @param deltas        `num_deltas` relative errors δ, each finite and > 0.
+/// @param num_deltas    length of `deltas`.
+/// @param options       the options, or NULL for the defaults.
+/// @param out           receives num_sizes × num_deltas fractions, one row per sample size.
+/// @param capacity      number of values that fit in `out`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range, a batch that the graph
-///         does not allow, or a gradient of 0), PLIM_ERROR_SHAPE_MISMATCH, PLIM_ERROR_MISSING_DATA,
-///         PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_UNSUPPORTED (an estimator for rankings), PLIM_ERROR_DIVERGED (a gradient
-///         that is not finite), PLIM_ERROR_CANCELLED, PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or
-///         PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if the batch of the options is not valid for the graph
+///           or the estimator, or the exact gradient is 0.
+///         PLIM_ERROR_SHAPE_MISMATCH: estimator, model and graph do not fit each other.
+///         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training
+///           node has no label.
+///         PLIM_ERROR_UNSUPPORTED: the estimator is for rankings.
+///         PLIM_ERROR_DIVERGED: a gradient is not finite.
+///         PLIM_ERROR_CANCELLED: the progress callback returned a non-zero value.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_tail_probability(
@@ -344,19 +354,19 @@ pub unsafe extern "C" fn plim_tail_probability(
     })
 }
 
-/// Measures the same as plim_tail_probability(), and keeps more of it: intervals, bias and deviation.
+/// Measures the same as plim_tail_probability(), and keeps intervals, bias and deviation as well.
 ///
-/// @param estimator     what to measure. Its seed, counter and sizes stay as they are.
-/// @param model         the model, at whose parameters the gradient is taken.
-/// @param graph         a graph with features that fit the model and labels.
-/// @param sample_sizes  `num_sizes` sizes, as for plim_tail_probability().
+/// @param estimator     the estimator to measure; see plim_tail_probability().
+/// @param model         the model.
+/// @param graph         a graph with labels, and with features that fit the model.
+/// @param sample_sizes  `num_sizes` sizes; see plim_tail_probability().
 /// @param num_sizes     at least 1.
-/// @param deltas        `num_deltas` relative errors, each > 0; (NULL, 0) for none.
-/// @param num_deltas    number of relative errors.
-/// @param options       how to measure, or NULL for the defaults.
-/// @param out           receives the tail; release it with plim_tail_free(). Untouched unless PLIM_OK is returned.
+/// @param deltas        `num_deltas` relative errors δ, each finite and > 0; (NULL, 0) for none.
+/// @param num_deltas    length of `deltas`.
+/// @param options       the options, or NULL for the defaults.
+/// @param out           receives the tail; free it with plim_tail_free().
 ///
-/// @return as plim_tail_probability(), but for PLIM_ERROR_BUFFER_TOO_SMALL.
+/// @return as plim_tail_probability().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_tail_new(
@@ -379,16 +389,16 @@ pub unsafe extern "C" fn plim_tail_new(
     })
 }
 
-/// Copies what was measured.
+/// Copies results of a measurement.
 ///
 /// @param tail      the tail.
-/// @param what      PLIM_TAIL_PROBABILITY, PLIM_TAIL_LOWER or PLIM_TAIL_UPPER: a number for each sample size and δ, row by
-///                  row of a sample size; PLIM_TAIL_ERROR, PLIM_TAIL_BIAS or PLIM_TAIL_DEVIATION: one for each sample size.
-/// @param dst       receives the numbers; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// @param what      PLIM_TAIL_PROBABILITY, PLIM_TAIL_LOWER or PLIM_TAIL_UPPER: one row of num_deltas
+///                  numbers per sample size. PLIM_TAIL_ERROR, PLIM_TAIL_BIAS or PLIM_TAIL_DEVIATION:
+///                  one number per sample size.
+/// @param dst       receives the numbers.
+/// @param capacity  number of values that fit in `dst`.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (`what`), PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_tail_copy(
@@ -407,17 +417,17 @@ pub unsafe extern "C" fn plim_tail_copy(
     })
 }
 
-/// The norm of the exact gradient that errors are relative to.
+/// Returns the norm of the exact gradient, to which errors are relative.
 ///
 /// @param tail  the tail.
 ///
-/// @return ‖h‖, > 0; 0 for NULL or a handle that is not live.
+/// @return ‖h‖, > 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_tail_norm(tail: *const plim_tail) -> f64 {
     getter(|| Some(ptr::facts(tail)?.norm))
 }
 
-/// Ends a tail's handle.
+/// Frees a tail.
 ///
 /// @param tail  the tail; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -428,21 +438,21 @@ pub extern "C" fn plim_tail_free(tail: *mut plim_tail) {
     })
 }
 
-/// Fits C and τ of a tail that falls like C·exp(−τN), for plim_sample_size().
+/// Fits C and τ of a tail C·exp(−τN), for plim_sample_size().
 ///
-/// Least squares of log p on N, weighted by draws·p/(1−p), over the points of which 10 to draws − 10 gradients missed.
+/// The fit is a least-squares line through log p over N, with weights draws·p/(1−p). It uses the
+/// points of which 10 .. draws − 10 gradients missed δ.
 ///
 /// @param sample_sizes   `count` sizes N, each at least 1.
-/// @param probabilities  the `count` shares that missed by one δ, each in [0, 1].
-/// @param count          number of points; at least 3 of them must have enough misses and hits.
-/// @param draws          gradients that each share was counted over.
-/// @param c              receives C, or NULL.
-/// @param tau            receives τ, or NULL; not above 0 if the tail does not fall.
-/// @param r_squared      receives how well the line fits, 1 being perfect, or NULL. All untouched unless PLIM_OK is
-///                       returned.
+/// @param probabilities  `count` fractions p that missed one δ, each in [0, 1].
+/// @param count          number of points.
+/// @param draws          number of gradients behind each fraction.
+/// @param c              receives C; may be NULL.
+/// @param tau            receives τ, which is <= 0 if the tail does not fall; may be NULL.
+/// @param r_squared      receives r² of the fit, 1 for a perfect one; may be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (a value outside its range),
-///         PLIM_ERROR_MISSING_DATA (too few usable points) or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_MISSING_DATA: fewer than 3 points are usable, or all have the same size.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_tail_fit(

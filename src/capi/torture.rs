@@ -1,6 +1,6 @@
-//! Panics on demand, for `tests/torture`: nothing at all unless the feature `torture` is on.
+//! Panics on demand, for `tests/torture`. Does nothing unless the feature `torture` is on.
 
-/// A place where a call may be made to panic. The torture tests count these and let each fail in turn.
+/// A point at which a call can be made to panic. The torture tests count the points and make each of them fail in turn.
 #[cfg(not(feature = "torture"))]
 #[inline(always)]
 pub fn point() {}
@@ -13,7 +13,7 @@ mod armed {
     use std::cell::Cell;
 
     thread_local! {
-        /// Points until the panic; negative: none.
+        /// Number of points until the panic; negative for no panic.
         static LEFT: Cell<i64> = const { Cell::new(-1) };
     }
 
@@ -23,10 +23,10 @@ mod armed {
         assert!(left != 0, "the torture tests asked for this");
     }
 
-    // By a macro, so that cbindgen does not see it.
+    // In a macro, so that cbindgen does not see it.
     macro_rules! export {
         () => {
-            /// Makes this thread's call panic at its `n`-th point from now, from 0; -1 disarms. Gives what was left before.
+            /// Makes this thread panic at its `n`-th point from now, from 0; -1 disarms. Returns the previous count.
             #[unsafe(no_mangle)]
             pub extern "C" fn plim_torture_panic_at(n: i64) -> i64 {
                 LEFT.replace(n)

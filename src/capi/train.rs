@@ -19,31 +19,31 @@ use crate::optim::Interrupt;
 use crate::train::{Adaptive, Column, History, Monitor, Observer, Options, Progress, train};
 use std::ffi::{c_char, c_void};
 
-/// How to train. Release it with plim_train_options_free().
+/// Options of plim_train() and plim_rank_train(). Free them with plim_train_options_free().
 pub struct plim_train_options {
     _opaque: [u8; 0],
 }
 
-/// What training recorded, epoch by epoch. Release it with plim_history_free().
+/// What training recorded, epoch by epoch. Free it with plim_history_free().
 pub struct plim_history {
     _opaque: [u8; 0],
 }
 
-/// Column: loss over all training nodes, nothing sampled, without λ.
+/// Loss over all training nodes after the epoch, exact and without the penalty of λ.
 pub const PLIM_HISTORY_TRAIN_LOSS: i32 = 0;
-/// Column: loss over the validation nodes, without λ.
+/// Loss over the validation nodes after the epoch, exact and without the penalty of λ.
 pub const PLIM_HISTORY_VAL_LOSS: i32 = 1;
-/// Column: accuracy over the validation nodes.
+/// Accuracy over the validation nodes after the epoch.
 pub const PLIM_HISTORY_VAL_ACCURACY: i32 = 2;
-/// Column: seconds of the epoch's training steps alone, evaluation and callbacks apart.
+/// Seconds of the epoch's training steps, without evaluation and callbacks.
 pub const PLIM_HISTORY_SECONDS: i32 = 3;
-/// Column: mean over the epoch's batches of their loss as estimated, with λ.
+/// Mean over the epoch's batches of their estimated objective, with the penalty of λ.
 pub const PLIM_HISTORY_BATCH_LOSS: i32 = 4;
-/// Column: mean over the epoch's steps of the sample size that plim_train_options_set_adaptive() chose.
+/// Mean over the epoch's steps of the sample size, if sampling is adaptive.
 pub const PLIM_HISTORY_SAMPLE_SIZE: i32 = 5;
-/// Column: the gradient's relative error as last estimated by then, if sampling is adaptive.
+/// Last estimate of the gradient's relative error at the end of the epoch, if sampling is adaptive.
 pub const PLIM_HISTORY_ERROR: i32 = 6;
-/// Column: mean NDCG of the validation queries, by plim_rank_train().
+/// Mean NDCG over the validation queries after the epoch, in plim_rank_train().
 pub const PLIM_HISTORY_VAL_NDCG: i32 = 7;
 
 impl Constant for Column {
@@ -61,13 +61,14 @@ impl Constant for Column {
     ];
 }
 
-/// Monitor: the highest accuracy over the validation nodes is the best. The default.
+/// The best epoch has the highest accuracy over the validation nodes. The default.
 pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
-/// Monitor: the lowest loss over the validation nodes is the best, without λ.
+/// The best epoch has the lowest loss over the validation nodes, without the penalty of λ.
 pub const PLIM_MONITOR_VAL_LOSS: i32 = 1;
-/// Monitor: the lowest loss over all training nodes is the best, nothing sampled, without λ. It needs no validation split.
+/// The best epoch has the lowest loss over all training nodes, without the penalty of λ. No
+/// validation split is required.
 pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
-/// Monitor: the highest mean NDCG of the validation queries is the best. For plim_rank_train() alone.
+/// The best epoch has the highest mean NDCG over the validation queries. Only for plim_rank_train().
 pub const PLIM_MONITOR_VAL_NDCG: i32 = 3;
 
 impl Constant for Monitor {
@@ -81,7 +82,7 @@ impl Constant for Monitor {
     ];
 }
 
-/// Options and the callbacks that go with them.
+/// Options and their callbacks.
 #[derive(Clone)]
 pub struct TrainOptions {
     options: Options,
@@ -106,7 +107,7 @@ impl Opaque for plim_train_options {
     type Object = TrainOptions;
 }
 
-/// What the getters tell of a history.
+/// What the getters of a history return.
 #[derive(Clone, Copy, Default)]
 pub struct HistoryFacts {
     num_epochs: usize,
@@ -126,11 +127,11 @@ impl Opaque for plim_history {
     type Object = History;
 }
 
-/// Makes training options with their defaults.
+/// Creates training options with their default values.
 ///
-/// @param out  receives the options; release them with plim_train_options_free(). Untouched unless PLIM_OK is returned.
+/// @param out  receives the options; free them with plim_train_options_free().
 ///
-/// @return PLIM_OK or PLIM_ERROR_NULL_POINTER.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_train_options_new(out: *mut *mut plim_train_options) -> plim_status {
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn plim_train_options_new(out: *mut *mut plim_train_option
     guard(|| unsafe { ptr::out("out", out) }?.give(TrainOptions::default()))
 }
 
-/// Ends the options' handle.
+/// Frees training options.
 ///
 /// @param options  the options; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
@@ -149,7 +150,7 @@ pub extern "C" fn plim_train_options_free(options: *mut plim_train_options) {
     })
 }
 
-/// Changes options behind a handle.
+/// Changes the options of a handle.
 fn set(options: *mut plim_train_options, change: impl FnOnce(&mut Options) -> Result<()>) -> plim_status {
     guard(|| change(&mut ptr::handle("options", options)?.write()?.options))
 }
@@ -161,14 +162,15 @@ fn at_least_one(name: &str, value: usize) -> Result<usize> {
     }
 }
 
-/// Sets how many passes over the training nodes are made in all, those before a resumed checkpoint included.
+/// Sets the number of epochs: passes over the training nodes, including those before a resumed
+/// checkpoint.
 ///
 /// With the full estimator an epoch is one step.
 ///
 /// @param options  the options.
-/// @param epochs   at least 1; 100 at first.
+/// @param epochs   at least 1. Default: 100.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_epochs(options: *mut plim_train_options, epochs: usize) -> plim_status {
@@ -178,12 +180,12 @@ pub extern "C" fn plim_train_options_set_epochs(options: *mut plim_train_options
     })
 }
 
-/// Sets how many nodes a batch has; the last one of an epoch may be shorter.
+/// Sets the number of nodes per batch. The last batch of an epoch may be smaller.
 ///
 /// @param options     the options.
-/// @param batch_size  at least 1; 256 at first. The full estimator does not use it.
+/// @param batch_size  at least 1. Default: 256. The full estimator ignores it.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_batch_size(
@@ -196,12 +198,12 @@ pub extern "C" fn plim_train_options_set_batch_size(
     })
 }
 
-/// Sets the seed of the shuffling. Initial parameters and draws have seeds of their own.
+/// Sets the seed of the order in which nodes are shuffled into batches.
 ///
 /// @param options  the options.
-/// @param seed     0 at first.
+/// @param seed     any value. Default: 0.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_seed(options: *mut plim_train_options, seed: u64) -> plim_status {
@@ -211,15 +213,15 @@ pub extern "C" fn plim_train_options_set_seed(options: *mut plim_train_options, 
     })
 }
 
-/// Chooses whether the model ends with the parameters of its best epoch, by plim_train_options_set_monitor().
+/// Selects whether training ends with the parameters of the best epoch or with the last ones.
 ///
-/// Where the monitor saw nothing, for want of validation nodes or of evaluations, there is no best epoch, and the model
-/// ends with its last parameters.
+/// plim_train_options_set_monitor() defines the best epoch. If no epoch was evaluated on what it
+/// requires, training ends with the last parameters.
 ///
 /// @param options  the options.
-/// @param on       0 for off; anything else for on, which is the default.
+/// @param on       0 for the last parameters, any other value for the best (default).
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_options, on: i32) -> plim_status {
@@ -229,13 +231,16 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
     })
 }
 
-/// Ends training when an evaluation finds that so many epochs have not been better, by plim_train_options_set_monitor().
+/// Stops training after this many epochs without improvement of the monitor.
+///
+/// Only evaluated epochs count: training stops at the first evaluation that is at least `epochs`
+/// epochs after the best one. plim_train() then requires evaluation and, unless the monitor is
+/// PLIM_MONITOR_TRAIN_LOSS, a validation split.
 ///
 /// @param options  the options.
-/// @param epochs   0 for never, which is the default. Otherwise training needs evaluation and, unless the monitor is
-///                 PLIM_MONITOR_TRAIN_LOSS, a validation split.
+/// @param epochs   number of epochs. Default: 0, which never stops early.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_options, epochs: usize) -> plim_status {
@@ -245,17 +250,17 @@ pub extern "C" fn plim_train_options_set_patience(options: *mut plim_train_optio
     })
 }
 
-/// Chooses what the best epoch is: the one that is restored, that patience counts from and that
-/// plim_history_best_epoch() tells.
+/// Selects how the best epoch is determined, for restoring, for patience and for
+/// plim_history_best_epoch().
 ///
-/// Of equal epochs the first is the best. An epoch that was not evaluated is neither better nor worse than any other. A
-/// checkpoint goes on under the monitor that it was written under; another one is PLIM_ERROR_SHAPE_MISMATCH.
+/// The first of equal epochs is the best. Epochs without evaluation are ignored. A run can only
+/// resume from a checkpoint with the same monitor.
 ///
 /// @param options  the options.
-/// @param monitor  PLIM_MONITOR_VAL_ACCURACY, which is the default, PLIM_MONITOR_VAL_LOSS, PLIM_MONITOR_TRAIN_LOSS or, to
-///                 rank, PLIM_MONITOR_VAL_NDCG, for which plim_train() answers PLIM_ERROR_UNSUPPORTED.
+/// @param monitor  PLIM_MONITOR_VAL_ACCURACY (default), PLIM_MONITOR_VAL_LOSS,
+///                 PLIM_MONITOR_TRAIN_LOSS or PLIM_MONITOR_VAL_NDCG.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_monitor(options: *mut plim_train_options, monitor: i32) -> plim_status {
@@ -265,12 +270,12 @@ pub extern "C" fn plim_train_options_set_monitor(options: *mut plim_train_option
     })
 }
 
-/// Evaluates after each so many epochs, and after the last one.
+/// Sets after how many epochs the model is evaluated. The last epoch is evaluated as well.
 ///
 /// @param options  the options.
-/// @param epochs   1 at first; 0 for never.
+/// @param epochs   number of epochs, or 0 for no evaluation at all. Default: 1.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_evaluate_every(
@@ -283,16 +288,18 @@ pub extern "C" fn plim_train_options_set_evaluate_every(
     })
 }
 
-/// Writes a checkpoint after each so many epochs, and after the last one.
+/// Writes a checkpoint after every `every` epochs and after the last one.
 ///
-/// A checkpoint holds all that a run needs to go on: parameters, optimizer, counters, best parameters, history. It
-/// appears whole or not at all; the one before it stays until then.
+/// A checkpoint holds everything that a run needs to continue: parameters, optimizer state,
+/// counters, best parameters and history. The previous file is replaced only when the new one is
+/// complete.
 ///
 /// @param options  the options.
-/// @param path     a file name; NULL with `every` 0 for no checkpoints, which is the default. Copied.
-/// @param every    at least 1 with a path.
+/// @param path     a file name, in a directory that exists. Default: NULL, with `every` 0, for no
+///                 checkpoints.
+/// @param every    number of epochs, at least 1 with a path.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_train_options_set_checkpoint(
@@ -310,15 +317,17 @@ pub unsafe extern "C" fn plim_train_options_set_checkpoint(
     })
 }
 
-/// Goes on from a checkpoint, if the file is there; a missing one starts afresh.
+/// Continues from a checkpoint if the file exists, and starts from the beginning if it does not.
 ///
-/// The resumed run ends in the same bits as one that was never interrupted. A checkpoint of another graph shape, model,
-/// estimator, kind of optimizer, batch size, seed or monitor makes plim_train() answer PLIM_ERROR_SHAPE_MISMATCH.
+/// The resumed run ends with the same bits as a run without interruption. It must have the same
+/// sizes of graph and splits, widths, estimator with its seed, batch size, shuffling seed, monitor
+/// and adaptive sampling, and the same kind of optimizer. If not, plim_train() fails with
+/// PLIM_ERROR_SHAPE_MISMATCH.
 ///
 /// @param options  the options.
-/// @param path     a file name; NULL to start afresh, which is the default. Copied.
+/// @param path     a file name. Default: NULL, to start from the beginning.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_train_options_set_resume(
@@ -333,23 +342,28 @@ pub unsafe extern "C" fn plim_train_options_set_resume(
     })
 }
 
-/// Lets the sample size follow the gradient, so that its relative error stays under δ.
+/// Adapts the sample size during training, so that the relative error of the gradient stays below δ.
 ///
-/// As training goes on the gradient shrinks, and with it what a fixed sample is worth. Before every so many updates the error
-/// is estimated from 4 further gradients of the batch at the present size N and 4 at 2N, which costs about as much as 12
-/// steps: their spread gives the deviation, their means the bias. Above δ the size grows and the test is repeated; far
-/// below, it shrinks. The error is that of a batch's gradient against its exact one. The estimator keeps its last size;
-/// all its sample sizes but 0 are equal from then on. The history records size and error, and a checkpoint carries them.
+/// As the gradient shrinks, a fixed sample size gives a larger relative error. Every `every`
+/// updates, a test estimates the error from 4 more gradients of the batch at the current size N and
+/// 4 at 2N: their spread gives the deviation, the difference of their means the bias. If the error
+/// is above δ, the size grows and the test repeats, at most 8 times. If it is below 0.7·δ, the size
+/// shrinks. One round costs about as much as 12 steps.
+///
+/// The error is relative to the exact gradient of the same batch. All sample sizes that are not 0
+/// become equal, and the estimator keeps the last one. PLIM_HISTORY_SAMPLE_SIZE and
+/// PLIM_HISTORY_ERROR record both.
 ///
 /// @param options   the options.
-/// @param delta     δ, > 0; or 0 for sizes as the estimator has them, which is the default, and the rest is ignored.
-/// @param every     updates from one test to the next, at least 1; the first comes before the first update.
-/// @param smallest  the smallest sample size, at least 1.
-/// @param largest   the largest one, at least `smallest`. Where it does not keep the error under δ, training goes on with
-///                  it, and the history shows the error.
+/// @param delta     δ, finite and > 0. Default: 0, which leaves sizes alone and ignores the other
+///                  arguments.
+/// @param every     number of updates between tests, at least 1. The first test is before the first
+///                  update.
+/// @param smallest  the smallest sample size, 1 .. INT32_MAX.
+/// @param largest   the largest sample size, `smallest` .. INT32_MAX. If its error exceeds δ,
+///                  training continues with it.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
-///         plim_train() answers PLIM_ERROR_UNSUPPORTED for an estimator that draws no nodes.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_adaptive(
@@ -368,14 +382,13 @@ pub extern "C" fn plim_train_options_set_adaptive(
     })
 }
 
-/// Sets a function that is told of progress and may cancel.
+/// Sets a callback that receives progress and can cancel.
 ///
 /// @param options    the options.
-/// @param fn         the function; NULL for none, which is the default. See plim_progress_fn. It is kept: it must stay
-///                   callable as long as training with these options may run.
-/// @param user_data  handed to the function as it is; it must live as long.
+/// @param fn         the callback; see plim_progress_fn. Default: NULL for none.
+/// @param user_data  passed to the callback.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_progress(
@@ -389,16 +402,16 @@ pub extern "C" fn plim_train_options_set_progress(
     })
 }
 
-/// Sets a function that is told what training does: what it begins with, checkpoints read and written, sample sizes that
-/// change, why it stopped, which epoch was restored. The bits of the result do not depend on it.
+/// Sets a callback that receives log messages: the run's settings, checkpoints, changes of the
+/// sample size, why training stopped, and which epoch was restored.
 ///
 /// @param options    the options.
-/// @param level      the last level that is told: PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG, each of
-///                   which includes those before it. Messages of other levels are never made, and cost nothing.
-/// @param fn         the function; NULL for none, which is the default. See plim_log_fn.
-/// @param user_data  handed to the function as it is; it must live as long as training with these options may run.
+/// @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG: messages of
+///                   this level and of those before it are sent. Others are not even formatted.
+/// @param fn         the callback; see plim_log_fn. Default: NULL for none.
+/// @param user_data  passed to the callback.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT, PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_train_options_set_log(
@@ -414,25 +427,38 @@ pub extern "C" fn plim_train_options_set_log(
     })
 }
 
-/// Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
+/// Trains a model: in each epoch, one gradient and one update for each batch of the shuffled
+/// training nodes.
 ///
-/// A second call goes on with the counters of estimator and optimizer. Cancelled (PLIM_ERROR_CANCELLED), the model keeps
-/// its last completed step; diverged (PLIM_ERROR_DIVERGED), its last finite parameters. Both give the history of the
-/// epochs completed.
+/// Estimator and optimizer keep their counters, so a second call continues their sequences.
+/// Arguments are checked before anything changes. The outcome decides what the model holds:
+/// - PLIM_OK: the parameters of the best epoch, or the last ones; see
+///   plim_train_options_set_restore_best().
+/// - PLIM_ERROR_CANCELLED or PLIM_ERROR_DIVERGED: the parameters after the last completed step,
+///   which are finite. `out` receives the history of the completed epochs.
+/// - any other error: the parameters after the last completed step.
 ///
-/// @param model      the model. During the call others find it busy, but for const calls inside its callbacks.
-/// @param graph      a graph with features that fit the model, labels and training nodes.
-/// @param estimator  how gradients are estimated.
-/// @param optimizer  how they move the parameters.
-/// @param options    how to train, or NULL for the defaults.
-/// @param out        receives the history, or NULL; release it with plim_history_free(). Untouched unless PLIM_OK,
-///                   PLIM_ERROR_DIVERGED or PLIM_ERROR_CANCELLED is returned.
+/// @param model      the model. Other calls can read it while a callback runs; otherwise it is busy
+///                   until the call returns.
+/// @param graph      a graph with labels and training nodes, and with features that fit the model.
+/// @param estimator  estimates the gradients.
+/// @param optimizer  updates the parameters.
+/// @param options    the options, or NULL for the defaults.
+/// @param out        receives the history, to be freed with plim_history_free(); may be NULL.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (options that contradict each other),
-///         PLIM_ERROR_SHAPE_MISMATCH (things that do not fit, or a checkpoint of another run), PLIM_ERROR_MISSING_DATA,
-///         PLIM_ERROR_IO and PLIM_ERROR_BAD_FORMAT (a checkpoint), PLIM_ERROR_UNSUPPORTED
-///         (an estimator or a monitor for rankings, adaptive sizes for one that draws nothing), PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED,
-///         PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_BUSY or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: options contradict each other, for example patience without
+///           evaluation.
+///         PLIM_ERROR_SHAPE_MISMATCH: model, graph, estimator or optimizer do not fit each other, or
+///           the checkpoint is from a different run.
+///         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, a node of a
+///           split has no label, or patience has no validation split.
+///         PLIM_ERROR_IO: a checkpoint cannot be read or written.
+///         PLIM_ERROR_BAD_FORMAT: the file to resume from is not a checkpoint, or is damaged.
+///         PLIM_ERROR_UNSUPPORTED: the estimator or the monitor is for rankings, or sampling is
+///           adaptive and the estimator draws nothing.
+///         PLIM_ERROR_DIVERGED: a loss, a gradient or a parameter is not finite.
+///         PLIM_ERROR_CANCELLED: the progress callback returned a non-zero value.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_train(
@@ -447,7 +473,7 @@ pub unsafe extern "C" fn plim_train(
     guard(|| unsafe { train_on(model, ("graph", graph), estimator, optimizer, options, out) })
 }
 
-/// Trains on a problem behind a handle, which is named in complaints.
+/// Trains on the problem of a handle. Errors name the handle.
 ///
 /// # Safety
 /// `out` must be NULL or valid for one write.
@@ -480,7 +506,7 @@ pub(super) unsafe fn train_on<C: Opaque<Object: Problem>>(
     outcome
 }
 
-/// Calls the caller's functions while the model, with its present parameters, is open to readers.
+/// Calls the caller's functions. Meanwhile the model has its current parameters and can be read.
 struct Watcher<'a, 'm> {
     model: &'a mut Writing<'m, Model>,
     callback: Callback,
@@ -515,27 +541,27 @@ impl Observer for Watcher<'_, '_> {
     }
 
     fn log(&mut self, working: &Model, level: Level, message: &str) {
-        // Parameters of a model at work are finite, and as many; were they not, readers would see the ones before.
+        // Cannot fail, since these parameters are finite and have the right length. Otherwise readers would see older ones.
         let _ = self.model.set_parameters(working.parameters());
         self.model.released(|| self.logger.write(level, message));
     }
 }
 
-/// Number of epochs completed.
+/// Returns the number of completed epochs.
 ///
 /// @param history  the history.
 ///
-/// @return the number; 0 for NULL or a handle that is not live.
+/// @return the number of epochs.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_history_num_epochs(history: *const plim_history) -> usize {
     getter(|| Some(ptr::facts(history)?.num_epochs))
 }
 
-/// The best epoch, from 1, by plim_train_options_set_monitor(); the first of equals.
+/// Returns the best epoch, from 1, as plim_train_options_set_monitor() defines it.
 ///
 /// @param history  the history.
 ///
-/// @return the epoch; 0 if the monitor saw none, for NULL or a handle that is not live.
+/// @return the epoch; 0 if none was evaluated.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize {
     getter(|| Some(ptr::facts(history)?.best_epoch))
@@ -543,15 +569,18 @@ pub extern "C" fn plim_history_best_epoch(history: *const plim_history) -> usize
 
 /// Copies a column of the history, one number per epoch.
 ///
-/// @param history   the history.
-/// @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY, PLIM_HISTORY_SECONDS,
-///                  PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE, PLIM_HISTORY_ERROR or PLIM_HISTORY_VAL_NDCG.
-/// @param dst       receives plim_history_num_epochs() numbers, NaN where an epoch was not evaluated, there is no
-///                  validation split, or sampling is not adaptive; untouched unless PLIM_OK is returned.
-/// @param capacity  numbers that `dst` has room for.
+/// A number is NaN if the epoch was not evaluated, if there is no validation split, or if sampling
+/// is not adaptive, where the column depends on it. In plim_rank_train() the columns are about
+/// queries, and accuracy is that of pairs.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (the column), PLIM_ERROR_BUFFER_TOO_SMALL,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_OUT_OF_MEMORY.
+/// @param history   the history.
+/// @param column    PLIM_HISTORY_TRAIN_LOSS, PLIM_HISTORY_VAL_LOSS, PLIM_HISTORY_VAL_ACCURACY,
+///                  PLIM_HISTORY_SECONDS, PLIM_HISTORY_BATCH_LOSS, PLIM_HISTORY_SAMPLE_SIZE,
+///                  PLIM_HISTORY_ERROR or PLIM_HISTORY_VAL_NDCG.
+/// @param dst       receives plim_history_num_epochs() numbers.
+/// @param capacity  number of values that fit in `dst`.
+///
+/// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_history_copy(
@@ -573,7 +602,7 @@ pub unsafe extern "C" fn plim_history_copy(
     })
 }
 
-/// Ends a history's handle.
+/// Frees a history.
 ///
 /// @param history  the history; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]

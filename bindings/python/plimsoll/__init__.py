@@ -1,4 +1,4 @@
-"""Plimsoll trains and runs graph neural networks from a few sampled nodes per layer.
+"""Trains and runs graph neural networks, exactly or from a few sampled nodes per layer.
 
     import plimsoll as pl
 
@@ -9,14 +9,14 @@
     history = pl.train(model, graph, estimator, optimizer, epochs=50)
     print(model.evaluate(graph, "test").accuracy)
 
-Names.    plim_model_set_threads(model, n) is model.set_threads(n); plimsoll.h documents ranges and defaults. What can
-          be read back is an attribute; what can only be set is a set_… method, and a keyword of the constructor.
-Arrays.   NumPy's and SciPy's; contiguous arrays of C's own types (int32 ids, float32 data) are handed over as they are,
-          others converted once. Results are new arrays, or the caller's `out`.
-Errors.   A PlimsollError, which is also a ValueError, an OSError, … as its status has it.
-Owning.   `with`, close() or the garbage collector ends an object.
-Threads.  C runs without Python's lock. Calls that only read an object may run on many threads at once; one that changes
-          it while another thread uses it raises BusyError.
+Names.    plim_model_set_threads(model, n) is model.set_threads(n). plimsoll.h documents ranges and defaults. What you
+          can read back is an attribute. What you can only set is a set_… method and a keyword of the constructor.
+Arrays.   NumPy arrays and SciPy matrices. Contiguous arrays of the library's types (int32 ids, float32 data) are passed
+          as they are, others are converted once. Results are new arrays, or the `out` that you pass.
+Errors.   A PlimsollError. Each subclass is also a Python exception such as ValueError or OSError.
+Objects.  A `with` block, close() or the garbage collector frees an object.
+Threads.  Calls release Python's global lock. Calls that only read an object can run on many threads at once. A call
+          that changes an object while another thread uses it raises BusyError.
 """
 from . import bounds
 from ._callbacks import Progress
@@ -33,19 +33,23 @@ from .sklearn import GCNClassifier
 from .theory import Plan, Tail, TailFit, sample_delta, sample_epsilon, sample_size, tail_fit, tail_probability
 from .training import Adaptive, History, train
 
-#: The library's version.
+#: The version of the library.
 __version__: str = _ask("plim_version").decode()
 
 
 def isa() -> str:
-    """The instruction set in use: "avx512", "avx2", "neon" or "portable". PLIM_ISA in the environment lowers it."""
+    """Returns the instruction set in use: "avx512", "avx2", "neon" or "portable".
+
+    The environment variable PLIM_ISA can select a lower one.
+    """
     return _ask("plim_isa").decode()
 
 
 __all__ = [
     "Graph", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
     "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability", "TailFit",
-    "tail_fit", "Plan", "sample_size", "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError", "NullPointerError", "InvalidArgumentError",
+    "tail_fit", "Plan", "sample_size", "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError",
+    "NullPointerError", "InvalidArgumentError",
     "ShapeMismatchError", "MissingDataError", "BufferTooSmallError", "FileError", "BadFormatError", "OutOfMemoryError",
     "DivergedError", "CancelledError", "PoisonedError", "UnsupportedError", "InvalidHandleError", "BusyError",
     "InternalError",

@@ -1,7 +1,7 @@
-"""The C interface, declared: every function of plimsoll.h with its parameters, and every constant.
+"""Declares the C interface: every function of plimsoll.h with its parameters, and every constant.
 
-A parameter's kind says how C takes it and what of Python's may be given for it. The names are those of the header,
-because messages name them.
+The kind of a parameter defines its C type and the Python values that it accepts. Names are those of the
+header, because messages contain them.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Progress(ctypes.Structure):
-    """plim_progress, as far as version 0.1.0 knows it."""
+    """plim_progress, with the fields of version 0.1.0."""
 
     _fields_ = [("struct_size", ctypes.c_size_t), ("epoch", ctypes.c_size_t), ("num_epochs", ctypes.c_size_t),
                 ("step", ctypes.c_size_t), ("num_steps", ctypes.c_size_t), ("train_loss", ctypes.c_double),
@@ -23,7 +23,7 @@ class Progress(ctypes.Structure):
 
 
 class Kind:
-    """A type of C that takes or gives what ctypes makes of it."""
+    """A C type whose values ctypes converts."""
 
     def __init__(self, ctype: Any):
         self.ctype = ctype
@@ -33,7 +33,7 @@ class Kind:
 
 
 class Integer(Kind):
-    """An integer. ctypes would cut one that is too large without a word."""
+    """An integer. Checked here, because ctypes silently truncates values that are too large."""
 
     def __init__(self, ctype: Any, low: int, high: int):
         super().__init__(ctype)
@@ -43,7 +43,7 @@ class Integer(Kind):
         try:
             number = operator.index(value)
         except TypeError:
-            raise TypeError(f"{name} is an integer, not {value!r}") from None
+            raise TypeError(f"{name} must be an integer, not {value!r}") from None
         if not self.low <= number <= self.high:
             raise ValueError(f"{name} = {number} is outside [{self.low}, {self.high}]")
         return number
@@ -56,13 +56,13 @@ class Real(Kind):
         try:
             return float(value)
         except (TypeError, ValueError):
-            raise TypeError(f"{name} is a number, not {value!r}") from None
+            raise TypeError(f"{name} must be a number, not {value!r}") from None
 
 
 class Array(Kind):
-    """A contiguous NumPy array of just this type, or None for NULL."""
+    """A contiguous NumPy array of exactly this type, or None for NULL."""
 
-    # What an empty array points to: NULL would mean "all nodes".
+    # The address of an empty array, because NULL would select all nodes.
     EMPTY = ctypes.create_string_buffer(8)
 
     def __init__(self, dtype: Any):
@@ -73,7 +73,7 @@ class Array(Kind):
         if value is None:
             return None
         if value.dtype != self.dtype or not value.flags.c_contiguous:
-            raise TypeError(f"{name} is no contiguous array of {self.dtype}")
+            raise TypeError(f"{name} must be a contiguous array of {self.dtype}")
         return value.ctypes.data if value.size else ctypes.addressof(self.EMPTY)
 
 
@@ -85,24 +85,24 @@ class Path(Kind):
             return None
         path = os.fsencode(value)
         if b"\0" in path:
-            raise ValueError(f"{name} has a zero byte")
+            raise ValueError(f"{name} contains a zero byte")
         return path
 
 
 class Object(Kind):
-    """Something that owns a handle, or None for NULL."""
+    """An object that owns a handle, or None for NULL."""
 
     def convert(self, name: str, value: Any) -> Any:
         if value is None:
             return None
         live = getattr(value, "_live", None)
         if live is None:
-            raise TypeError(f"{name} is no object of plimsoll but {value!r:.80}")
+            raise TypeError(f"{name} must be a plimsoll object, not {value!r:.80}")
         return live()
 
 
 class Function(NamedTuple):
-    """A prototype."""
+    """A function prototype."""
 
     result: Kind
     parameters: Dict[str, Kind]
@@ -318,7 +318,7 @@ FUNCTIONS = {
         out=out_handle),
 }
 
-# What C has a number for, Python has a name for. The order is that of the numbers.
+# Python's names for the constants of C, in the order of their numbers.
 SPLITS = ("train", "val", "test")
 NORMALIZATIONS = ("symmetric", "row", "none")
 DISTRIBUTIONS = ("uniform", "importance", "neighbors", "ladies")
@@ -336,7 +336,7 @@ PLAN_TEXT_SIZE = 512
 
 
 def number(name: str, value: str, names: tuple) -> int:
-    """The number of a name."""
+    """Returns the constant of a name."""
     if value not in names:
-        raise ValueError(f"{name} = {value!r} is none of {', '.join(map(repr, names))}")
+        raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, names))}")
     return names.index(value)

@@ -1,4 +1,4 @@
-"""Arrays on their way to C: as they are if they are contiguous and of the right type, else converted once."""
+"""Converts arguments to arrays for C. Contiguous arrays of the right type are passed as they are."""
 from __future__ import annotations
 
 import itertools
@@ -11,13 +11,13 @@ from .errors import InvalidArgumentError, ShapeMismatchError
 
 
 def integers(name: str, values: Any, dtype: Any = np.int32) -> np.ndarray:
-    """A vector of integers."""
+    """Returns a vector of integers."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise ShapeMismatchError(f"{name} has {array.ndim} dimensions, not 1")
     if array.dtype != dtype and array.size > 0:
         if array.dtype.kind == "b":
-            raise TypeError(f"{name} is a mask; numpy.flatnonzero({name}) lists its nodes")
+            raise TypeError(f"{name} is a boolean mask; pass numpy.flatnonzero({name})")
         if array.dtype.kind not in "iu":
             raise TypeError(f"{name} has type {array.dtype}, not integers")
         limits = np.iinfo(dtype)
@@ -28,7 +28,7 @@ def integers(name: str, values: Any, dtype: Any = np.int32) -> np.ndarray:
 
 
 def optional_integers(name: str, values: Optional[Any]) -> Tuple[Optional[np.ndarray], int]:
-    """A list of nodes and its length; None, for all nodes, stays None."""
+    """Returns a list of nodes and its length. None, for all nodes, remains None."""
     if values is None:
         return None, 0
     array = integers(name, values)
@@ -36,7 +36,7 @@ def optional_integers(name: str, values: Optional[Any]) -> Tuple[Optional[np.nda
 
 
 def floats(name: str, values: Any, dtype: Any = np.float32, ndim: int = 1) -> np.ndarray:
-    """A vector or a matrix of numbers. What is too large for `dtype` becomes infinite, which C refuses."""
+    """Returns a vector or a matrix of numbers. A value too large for `dtype` becomes infinite, which C rejects."""
     array = np.asarray(values)
     if array.ndim != ndim:
         raise ShapeMismatchError(f"{name} has {array.ndim} dimensions, not {ndim}")
@@ -53,12 +53,12 @@ def has_length(name: str, array: np.ndarray, expected: int) -> np.ndarray:
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Whether this is a matrix of SciPy's."""
+    """Returns whether this is a SciPy sparse matrix."""
     return hasattr(matrix, "tocsr")
 
 
 def csr(name: str, indptr: Any, indices: Any, values: Optional[Any], rows: int) -> tuple:
-    """Compressed sparse rows that fit each other."""
+    """Returns the arrays of compressed sparse rows, after checking that their lengths fit."""
     indptr, indices = integers(f"{name}.indptr", indptr, np.int64), integers(f"{name}.indices", indices)
     has_length(f"{name}.indptr", indptr, rows + 1)
     if indptr[-1] != len(indices):
@@ -69,7 +69,7 @@ def csr(name: str, indptr: Any, indices: Any, values: Optional[Any], rows: int) 
 
 
 def scipy_csr(name: str, matrix: Any) -> tuple:
-    """The same of a matrix of SciPy's, whose arrays may be longer than what they hold. Of bool, it has no values."""
+    """Returns the arrays of a SciPy matrix, without unused space at their ends. A matrix of bool has no values."""
     matrix = matrix.tocsr()
     count = int(matrix.indptr[-1])
     values = None if matrix.dtype.kind == "b" else matrix.data[:count]
@@ -77,19 +77,19 @@ def scipy_csr(name: str, matrix: Any) -> tuple:
 
 
 def output(out: Optional[np.ndarray], shape: Sequence[int], dtype: Any = np.float32) -> np.ndarray:
-    """The caller's array for a result, or a new one."""
+    """Returns the caller's array for a result, or a new one."""
     shape = tuple(shape)
     if out is None:
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
-        raise TypeError(f"out is no contiguous writeable array of {np.dtype(dtype)}")
+        raise TypeError(f"out must be a contiguous writeable array of {np.dtype(dtype)}")
     if out.shape != shape:
         raise ShapeMismatchError(f"out has shape {out.shape}, not {shape}")
     return out
 
 
 class Loan:
-    """Arrays that C borrows: they stay alive until it calls the release."""
+    """Keeps arrays alive that C borrows, until C calls `release`."""
 
     _numbers: Iterator[int] = itertools.count(1)
     _lent: Dict[int, tuple] = {}
@@ -102,7 +102,7 @@ class Loan:
         return self.number
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        # A call that failed has borrowed nothing, and will release nothing.
+        # A call that failed has borrowed nothing and will not call `release`.
         if kind is not None:
             del self._lent[self.number]
 

@@ -1,4 +1,4 @@
-"""Calls that call back: no exception and no interrupt gets lost in C."""
+"""Calls with callbacks: exceptions and interrupts in a callback are not lost in C."""
 from __future__ import annotations
 
 import logging
@@ -12,22 +12,22 @@ from ._lib import call
 
 
 class Progress(NamedTuple):
-    """How far training or a measurement is. NaN where nothing was evaluated."""
+    """Progress of a training or a measurement. Values that were not evaluated are NaN."""
 
-    #: The epoch at work or just done, from 1; in a measurement, the sample size at work.
+    #: Training: the current epoch, from 1. Measurement: the current sample size, by its place from 1.
     epoch: int
-    #: Epochs, or sample sizes, in all; a planner's is a guess.
+    #: Training: number of epochs. Measurement: number of sample sizes, which a planner can only guess.
     num_epochs: int
-    #: Steps done in this epoch; in a measurement, the gradients drawn of this sample size.
+    #: Training: steps completed in this epoch. Measurement: gradients drawn of this sample size.
     step: int
-    #: Steps of an epoch; gradients to draw of each sample size.
+    #: Training: steps per epoch. Measurement: gradients to draw of this sample size.
     num_steps: int
     train_loss: float
     val_loss: float
     val_accuracy: float
-    #: Seconds of training steps, or of the measurement, so far.
+    #: Seconds so far: of training steps, or of the measurement.
     seconds: float
-    #: Of the validation queries; NaN on a graph.
+    #: Mean NDCG over the validation queries; NaN for a graph.
     val_ndcg: float
 
 
@@ -36,10 +36,12 @@ LogLike = Union[bool, None, logging.Logger, Callable[[str, str], Any]]
 
 
 class Run:
-    """A call to C that calls Python back.
+    """A call to C with Python callbacks.
 
-    What a callback raises cancels the call, at the next progress if it was a log, and is raised when it is over. A SIGINT between two callbacks waits for the
-    next one: Python would raise KeyboardInterrupt on the callback's first instruction, where ctypes drops it.
+    An exception in a callback cancels the call and is raised when the call has returned. After an exception
+    in a log callback, the next progress callback cancels. A SIGINT between two callbacks is deferred to the
+    next one: otherwise Python would raise KeyboardInterrupt on the first instruction of the callback, where
+    ctypes drops it.
     """
 
     def __init__(self) -> None:
@@ -49,7 +51,7 @@ class Run:
         self._previous: Any = None
 
     def __enter__(self) -> Run:
-        # Signals are handled on the main thread, and only a handler of Python's can raise.
+        # Signals are handled on the main thread, and only a Python handler can raise.
         if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
             self._previous = signal.signal(signal.SIGINT, self._interrupted)
         return self
@@ -73,7 +75,7 @@ class Run:
             self._previous(*received)
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., int]:
-        """The function as C may call it: it answers 1 to cancel, and never raises."""
+        """Returns a function for C that calls `function`. It returns 1 to cancel and never raises."""
 
         def guarded(*arguments: Any) -> int:
             if self.raised is not None:
@@ -94,7 +96,7 @@ class Run:
         return guarded
 
     def progress(self, tell: Callable[[Progress], Any]) -> Any:
-        """A plim_progress_fn. Keep it as long as C may call it."""
+        """Returns a plim_progress_fn. Keep it as long as C can call it."""
 
         def function(_: Any, progress: Any) -> Any:
             fields = progress.contents
@@ -103,7 +105,7 @@ class Run:
         return _abi.progress_fn.ctype(self.guard(function))
 
     def log(self, write: Callable[[str, str], Any]) -> Any:
-        """A plim_log_fn. Keep it as long as C may call it."""
+        """Returns a plim_log_fn. Keep it as long as C can call it."""
         guarded = self.guard(lambda level, message: write(_abi.LOG_LEVELS[level], message.decode("utf-8", "replace")))
 
         def function(_: Any, level: int, message: bytes) -> None:
@@ -113,7 +115,7 @@ class Run:
 
 
 class Bar:
-    """A progress bar by tqdm."""
+    """A tqdm progress bar."""
 
     def __init__(self, label: str, tqdm: Any):
         self._bar = tqdm(desc=label, unit="step")
@@ -122,7 +124,7 @@ class Bar:
         self._bar.total = progress.num_epochs * progress.num_steps
         if progress.train_loss == progress.train_loss:
             self._bar.set_postfix(epoch=progress.epoch, loss=f"{progress.train_loss:.4f}", refresh=False)
-        # update() draws some ten times a second, however often it is called.
+        # update() redraws about ten times a second, however often it is called.
         self._bar.update((progress.epoch - 1) * progress.num_steps + progress.step - self._bar.n)
 
     def close(self) -> None:
@@ -131,23 +133,23 @@ class Bar:
 
 
 def teller(progress: ProgressLike, label: str) -> Any:
-    """What is told of progress. It answers None or something true, and may have a close()."""
+    """Returns the callable that receives progress. A true result cancels. A Bar must be closed."""
     if progress is True:
         try:
             from tqdm.auto import tqdm
         except ImportError:
-            warnings.warn("progress=True shows a bar where tqdm is installed", stacklevel=3)
+            warnings.warn("progress=True requires tqdm to show a progress bar", stacklevel=3)
         else:
             return Bar(label, tqdm)
     elif callable(progress):
         return progress
     elif progress is not None and progress is not False:
-        raise TypeError(f"progress is True or a function, not {progress!r}")
+        raise TypeError(f"progress must be True or a function, not {progress!r}")
     return lambda _: None
 
 
 def writer(log: LogLike, level: Optional[str]) -> Optional[Tuple[int, Callable[[str, str], Any]]]:
-    """The last level that is told, and what takes a level and a message; None if nothing does."""
+    """Returns the log level and a function that receives a level and a message, or None without a log."""
     if log is None or log is False:
         return None
     if log is True:
@@ -161,12 +163,12 @@ def writer(log: LogLike, level: Optional[str]) -> Optional[Tuple[int, Callable[[
             level = wanted[-1]
         return _abi.number("log_level", level, _abi.LOG_LEVELS), lambda at, text: logger.log(levels[at], "%s", text)
     if not callable(log):
-        raise TypeError(f"log is True, a logging.Logger or a function, not {log!r}")
+        raise TypeError(f"log must be True, a logging.Logger or a function, not {log!r}")
     return _abi.number("log_level", level or "info", _abi.LOG_LEVELS), log
 
 
 class watched(Run):
-    """A call with options, in a `with` block, that tells `progress` how far it is and `log` what it does."""
+    """A `with` block for a call with options, whose progress goes to `progress` and whose messages go to `log`."""
 
     def __init__(self, noun: str, options: Any, progress: ProgressLike, label: str, log: LogLike,
                  log_level: Optional[str]):

@@ -1,4 +1,4 @@
-"""The shared library: where it is found, how it is called, and who owns what it makes."""
+"""Finds, loads and calls the shared library; owns its handles."""
 from __future__ import annotations
 
 import ctypes
@@ -17,7 +17,7 @@ SONAME = {"darwin": FILE_NAME, "win32": FILE_NAME}.get(sys.platform, "libplimsol
 
 
 def find() -> str:
-    """The wheel's own library, else the one that PLIMSOLL_LIB names, else the system's."""
+    """Returns the path of the wheel's library, or else PLIMSOLL_LIB, or else the system's library."""
     bundled = Path(__file__).with_name(FILE_NAME)
     if bundled.exists():
         return str(bundled)
@@ -25,16 +25,16 @@ def find() -> str:
 
 
 def load(path: str) -> ctypes.CDLL:
-    """Opens the library and gives every function its types."""
+    """Loads the library and declares the types of every function."""
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"plimsoll finds no library: {error}. A wheel has it; otherwise PLIMSOLL_LIB names it") from error
+        raise ImportError(f"plimsoll cannot load its library: {error}. Install a wheel, or set PLIMSOLL_LIB") from error
     for name, prototype in _abi.FUNCTIONS.items():
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise ImportError(f"{path} has no {name}: it is older than this package") from None
+            raise ImportError(f"{path} has no {name}: the library is older than this package") from None
         function.restype = prototype.result.ctype
         function.argtypes = [kind.ctype for kind in prototype.parameters.values()]
     return library
@@ -45,27 +45,27 @@ _library = load(path)
 
 
 def error(status: int) -> PlimsollError:
-    """What to raise for the call that has just failed on this thread."""
+    """Returns the exception for the call that has just failed on this thread."""
     message = _library.plim_last_error().decode("utf-8", "replace")
     return BY_STATUS.get(status, InternalError)(message)
 
 
 def ask(name: str, *arguments: Any) -> Any:
-    """Calls a function and gives its answer, whatever it is."""
+    """Calls a function and returns its result."""
     kinds = _abi.FUNCTIONS[name].parameters
-    # `arguments` keeps every array alive until the call is over.
+    # `arguments` keeps every array alive until the call has returned.
     return getattr(_library, name)(*[kind.convert(key, value) for (key, kind), value in zip(kinds.items(), arguments)])
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Calls a function that answers a status."""
+    """Calls a function that returns a status, and raises an exception if it failed."""
     status = ask(name, *arguments)
     if status:
         raise error(status)
 
 
 def make(name: str, *arguments: Any) -> ctypes.c_void_p:
-    """Calls a function whose last parameter receives a handle."""
+    """Calls a function whose last parameter receives a handle, and returns the handle."""
     out = ctypes.c_void_p()
     call(name, *arguments, ctypes.byref(out))
     return out
@@ -75,14 +75,14 @@ T = TypeVar("T", bound="Handle")
 
 
 class Handle:
-    """Owns a handle of C's: a `with` block, close() or the garbage collector ends it."""
+    """Owns a C handle. A `with` block, close() or the garbage collector frees it."""
 
-    __slots__ = ("_handle", "__weakref__")  # so that a misspelt attribute is an error when it is set
+    __slots__ = ("_handle", "__weakref__")  # so that setting a misspelt attribute is an error
     _free: str = ""
     _handle: Optional[ctypes.c_void_p]
 
     def __init__(self) -> None:
-        raise TypeError(f"{type(self).__name__} has constructors with names, see help(plimsoll.{type(self).__name__})")
+        raise TypeError(f"{type(self).__name__} has named constructors; see help(plimsoll.{type(self).__name__})")
 
     @classmethod
     def _own(cls: Type[T], handle: ctypes.c_void_p) -> T:
@@ -97,11 +97,11 @@ class Handle:
 
     @property
     def closed(self) -> bool:
-        """Whether close() was called."""
+        """Whether close() has been called."""
         return self._handle is None
 
     def close(self) -> None:
-        """Ends the handle; a call that another thread is in keeps what it uses. A second time does nothing."""
+        """Frees the handle. Calls in progress on other threads finish safely. Closing again has no effect."""
         handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
             getattr(_library, self._free)(handle)
@@ -113,7 +113,7 @@ class Handle:
         self.close()
 
     def __del__(self) -> None:
-        # At the interpreter's end the library may be gone before this object; the process takes the memory along.
+        # At interpreter shutdown the library may be gone before this object; the process frees the memory.
         try:
             self.close()
         except Exception:
@@ -124,14 +124,14 @@ class Handle:
 
 
 def learned_from(problem: Any) -> Any:
-    """A graph or rank data; both say which functions of C take them."""
+    """Checks that this is a Graph or RankData, which name the C functions that take them."""
     if not hasattr(problem, "_gradient"):
-        raise TypeError(f"graph is no object of plimsoll that can be learned from but {problem!r:.80}")
+        raise TypeError(f"graph must be a plimsoll.Graph or RankData, not {problem!r:.80}")
     return problem
 
 
 class SavedHandle(Handle):
-    """A handle that can be written to a file, and so be copied and pickled."""
+    """A handle that can be saved to a file, and therefore be pickled."""
 
     __slots__ = ()
 
@@ -143,7 +143,7 @@ class SavedHandle(Handle):
         raise NotImplementedError
 
     def _through_file(self, read: Callable[[str], Any]) -> Any:
-        """What `read` makes of this object's file, which is gone afterwards."""
+        """Saves this object to a temporary file and returns read(path)."""
         with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
             path = os.path.join(folder, "object")
             self.save(path)

@@ -1,4 +1,4 @@
-"""What a call that fails raises: a class for each status, which is also the exception that Python has for the like."""
+"""The exceptions: one class per status, each of which is also a built-in exception where one fits."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, Optional, Type
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class PlimsollError(Exception):
-    """A call failed. The message says which argument, which index and which value."""
+    """A failed call. The message names the argument, the index and the value."""
 
-    #: The number that C answers, PLIM_ERROR_…
+    #: The status of the C interface, a PLIM_ERROR_ constant.
     status = 0
 
 
 class NullPointerError(PlimsollError, ValueError):
-    """Something that is needed is None."""
+    """A required argument is None."""
 
     status = 1
 
@@ -35,77 +35,77 @@ class ShapeMismatchError(PlimsollError, ValueError):
 
 
 class MissingDataError(PlimsollError, ValueError):
-    """The graph lacks features, labels or a split; or there are too few points for a fit."""
+    """The graph or data lack features, labels or a split, or there are too few points for a fit."""
 
     status = 4
 
 
 class BufferTooSmallError(PlimsollError, BufferError):
-    """An array for the result is too small."""
+    """An array for a result is too small."""
 
     status = 5
 
 
 class FileError(PlimsollError, OSError):
-    """The operating system refused to read or write a file."""
+    """A file cannot be read or written."""
 
     status = 6
 
 
 class BadFormatError(PlimsollError, ValueError):
-    """A file is not what its format says."""
+    """The content of a file is not valid for its format."""
 
     status = 7
 
 
 class OutOfMemoryError(PlimsollError, MemoryError):
-    """Memory for the result could not be had."""
+    """An allocation failed, or a thread could not be started."""
 
     status = 8
 
 
 class DivergedError(PlimsollError, ArithmeticError):
-    """A loss, a gradient or an output is not finite."""
+    """A loss, a gradient, a parameter or an output is not finite."""
 
     status = 9
-    #: The epochs completed, where training diverged.
+    #: The completed epochs, if training diverged.
     history: Optional[History] = None
-    #: The last finite iterate, where Optimizer.minimize() diverged.
+    #: The last finite iterate, if Optimizer.minimize() diverged.
     w: Optional[np.ndarray] = None
 
 
 class CancelledError(PlimsollError):
-    """A callback stopped a measurement, of which nothing remains then."""
+    """A callback stopped a measurement. There is no partial result."""
 
     status = 10
 
 
 class PoisonedError(PlimsollError, RuntimeError):
-    """An internal error in an earlier call left this object in an unknown state."""
+    """An earlier call that was changing this object failed with an InternalError. It can only be closed."""
 
     status = 11
 
 
 class UnsupportedError(PlimsollError, NotImplementedError):
-    """This object cannot do that."""
+    """The object does not support the operation."""
 
     status = 12
 
 
 class InvalidHandleError(PlimsollError, ValueError):
-    """An object is closed or of another class."""
+    """An object is closed, or has the wrong class."""
 
     status = 13
 
 
 class BusyError(PlimsollError, RuntimeError):
-    """Another thread is changing the object, or using what this call would change."""
+    """A call that excludes this one is using the object. Retry when it has returned."""
 
     status = 14
 
 
 class InternalError(PlimsollError, RuntimeError):
-    """A bug in the library, caught before it could harm the program."""
+    """A bug in the library, caught before it could harm the program. Please report it."""
 
     status = 255
 

@@ -1,4 +1,4 @@
-"""Gradients: exact, of a batch, or from a few sampled nodes or pairs of documents."""
+"""Gradients: exact, of a batch, or estimated from sampled nodes or documents."""
 from __future__ import annotations
 
 from typing import Any, FrozenSet, NamedTuple, Optional, Sequence, Union
@@ -14,16 +14,16 @@ from .rank import RankData
 
 
 class Gradient(NamedTuple):
-    """What an estimator makes of a batch."""
+    """The result of Estimator.gradient()."""
 
-    #: In the order of Model.parameters.
+    #: The gradient, in the order of Model.parameters.
     values: np.ndarray
-    #: Of the batch, as estimated, with λ.
+    #: The estimated objective, with the penalty of λ.
     loss: float
 
 
 class Estimator(Handle):
-    """Estimates gradients of a model on a graph, or on rank data."""
+    """Computes or estimates gradients of a model on a graph or on ranking data."""
 
     __slots__ = ()
     _free = "plim_estimator_free"
@@ -40,9 +40,11 @@ class Estimator(Handle):
 
     @classmethod
     def consistent(cls, sample_sizes: Sequence[int], *, distribution: str = "uniform", seed: int = 0) -> Estimator:
-        """The gradient of a batch from so many nodes drawn at each layer's input, input layer first; 0 is exact.
+        """A consistent estimate of the gradient of a batch, from nodes drawn at the input of each layer.
 
-        The estimate is biased, and converges as the sample sizes grow.
+        sample_sizes  number of draws per layer, the input layer first; 0 for an exact input.
+
+        The estimate is biased and converges as the sample sizes grow.
         """
         sizes = integers("sample_sizes", sample_sizes, np.uintp)
         estimator = cls._own(make("plim_estimator_consistent", sizes, len(sizes)))
@@ -52,55 +54,59 @@ class Estimator(Handle):
 
     @classmethod
     def pairs(cls, num_pairs: int, *, seed: int = 0) -> Estimator:
-        """To rank: the gradient of a batch of queries from so many ranked pairs drawn of each. Unbiased and consistent."""
+        """For rankings: an unbiased and consistent estimate from `num_pairs` pairs of documents drawn per query."""
         estimator = cls._own(make("plim_estimator_pairs", num_pairs))
         estimator.set_seed(seed)
         return estimator
 
     @classmethod
     def separate(cls, num_documents: int, *, self_normalized: bool = False, seed: int = 0) -> Estimator:
-        """To rank: from all ranked pairs between so many documents drawn to be above and as many drawn to be below.
+        """For rankings: an estimate from the pairs between two samples of `num_documents` documents per query.
 
-        With fixed weights it is unbiased and consistent; self-normalised, biased and consistent.
+        With fixed weights it is unbiased and consistent. Self-normalised, it is biased and consistent.
         """
         estimator = cls._own(make("plim_estimator_separate", num_documents, bool(self_normalized)))
         estimator.set_seed(seed)
         return estimator
 
     def set_seed(self, seed: int) -> None:
-        """Starts the draws anew under a seed, 0 at first."""
+        """Sets the seed of the draws (default: 0) and restarts their sequence."""
         call("plim_estimator_set_seed", self, seed)
 
     def set_distribution(self, distribution: str) -> None:
-        """What nodes are drawn from, in place of an earlier choice or weights.
+        """Selects the distribution that nodes are drawn from, replacing an earlier choice or weights.
 
-        "uniform": all alike, at first; "importance": all, ∝ ‖Â(:,u)‖²; "neighbors": alike from those that the rows
-        above are linked to; "ladies": from these, ∝ ‖Â(rows above, u)‖².
+        "uniform"     all nodes, each with the same probability (default).
+        "importance"  all nodes; the probability of u is proportional to ‖Â(:,u)‖².
+        "neighbors"   the nodes that the layer aggregates from, each with the same probability.
+        "ladies"      the nodes that the layer aggregates from; the probability of u is proportional to ‖Â(R,u)‖²,
+                      where R are the nodes whose outputs the layer computes.
         """
         number = _abi.number("distribution", distribution, _abi.DISTRIBUTIONS)
         call("plim_estimator_set_distribution", self, number)
 
     def set_weights(self, weights: Any) -> None:
-        """Draws in proportion to these, one > 0 per node, in place of a distribution."""
+        """Draws nodes with probabilities proportional to these weights, one > 0 per node."""
         values = floats("weights", weights, np.float64)
         call("plim_estimator_set_weights", self, values, len(values))
 
     def set_draws(self, layer: int, nodes: Any) -> None:
-        """Pins the draws at the input of a layer; None or an empty list takes them back."""
+        """Sets the nodes drawn at the input of a layer. None or an empty list removes them."""
         draws, count = optional_integers("nodes", nodes)
         call("plim_estimator_set_draws", self, layer, draws, count)
 
     @property
     def properties(self) -> FrozenSet[str]:
-        """What may be claimed of the gradients: some of "unbiased", "consistent" and "exact"."""
+        """The declared property: some of "unbiased", "consistent" and "exact"."""
         bits = ask("plim_estimator_property", self)
         return frozenset(name for name, bit in _abi.PROPERTIES.items() if bits & bit)
 
     def gradient(self, model: Model, graph: Union[Graph, RankData], batch: Any = None, *,
                  out: Optional[np.ndarray] = None) -> Gradient:
-        """Loss and gradient at the model's parameters. `batch` None is all training nodes. Each call draws afresh.
+        """Estimates the gradient and the objective at the model's parameters. Each call draws new samples.
 
-        Of rank data a batch is a list of queries, each with documents of different relevance.
+        batch  node ids, or queries with documents of different relevance; None for all training nodes or queries.
+        out    a float32 array of model.num_parameters elements for the gradient.
         """
         batch, count = optional_integers("batch", batch)
         values, loss = output(out, (ask("plim_model_num_parameters", model),)), np.empty(1)

@@ -1,4 +1,4 @@
-"""The attributed graph."""
+"""Graphs."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional, Type, TypeVar
@@ -14,24 +14,25 @@ G = TypeVar("G", bound="Graph")
 
 
 class Graph(SavedHandle):
-    """An attributed graph: adjacency, features, labels and splits.
+    """A graph: edges, features, labels and splits.
 
-    Every constructor takes by keyword what can also be set later: `features`, `labels`, `train`, `val`, `test` and
-    `normalization`. Arrays are copied into the library, but for those of a `view_`. A graph pickles and copies, by way of a file in memory.
+    Every constructor accepts as keywords what you can also set later: `features`, `labels`, `train`, `val`,
+    `test` and `normalization`. Arrays are copied, except by view_scipy() and view_features(). A graph can be
+    copied and pickled; both go through a temporary file.
     """
 
     __slots__ = ()
     _free = "plim_graph_free"
-    # The functions of C that take it for what is learned; rank data have others.
+    # The C functions that take a graph; RankData names others.
     _gradient, _train, _tail, _plan = "plim_estimator_gradient", "plim_train", "plim_tail_new", "plim_plan_new"
 
-    # Where it comes from ----------------------------------------------------------------------------------------------
+    # Sources ----------------------------------------------------------------------------------------------
 
     @classmethod
     def from_edges(cls: Type[G], num_nodes: int, sources: Any, targets: Any, weights: Any = None, **settings: Any) -> G:
-        """An undirected graph; edge i links sources[i] and targets[i], once however often it is listed.
+        """A graph from undirected edges; edge i links sources[i] and targets[i].
 
-        Weights of repeated edges add up. A self-loop counts once on the diagonal.
+        Repeated edges merge: their weights are added, and without weights the merged edge has weight 1.
         """
         sources, targets = integers("sources", sources), integers("targets", targets)
         has_length("targets", targets, len(sources))
@@ -42,24 +43,28 @@ class Graph(SavedHandle):
 
     @classmethod
     def from_csr(cls: Type[G], num_nodes: int, indptr: Any, indices: Any, values: Any = None, **settings: Any) -> G:
-        """A as given, directed or not: row v, from indptr[v] to indptr[v + 1], lists the nodes v aggregates from."""
+        """A graph from a matrix in compressed sparse rows, directed or not.
+
+        Row v, from indptr[v] to indptr[v + 1] - 1, lists the nodes that v aggregates from.
+        """
         rows = _abi.size.convert("num_nodes", num_nodes)
         return cls._own(make("plim_graph_from_csr", rows, *csr("adjacency", indptr, indices, values, rows)))._set(settings)
 
     @classmethod
     def from_scipy(cls: Type[G], adjacency: Any, **settings: Any) -> G:
-        """A as a sparse matrix of SciPy's, directed or not; of bool, it is unweighted."""
+        """A graph from a SciPy sparse matrix, directed or not. A matrix of bool has no weights."""
         if adjacency.shape[0] != adjacency.shape[1]:
             raise ShapeMismatchError(f"adjacency has shape {adjacency.shape} and is not square")
         return cls._own(make("plim_graph_from_csr", adjacency.shape[0], *scipy_csr("adjacency", adjacency)))._set(settings)
 
     @classmethod
     def from_networkx(cls: Type[G], graph: Any, weight: Optional[str] = None, **settings: Any) -> G:
-        """A graph of NetworkX's; node i is the i-th of `graph.nodes`, and so are rows of features and labels.
+        """A graph from a NetworkX graph. Node i is the i-th of `graph.nodes`.
 
-        `weight` names the attribute that holds an edge's weight, 1 where it is missing; None for no weights. `features`
-        and `labels` may name attributes of the nodes; one without a label has -1. In a directed graph a node aggregates
-        from its predecessors.
+        weight            name of the edge attribute that holds the weight, 1 where it is missing; None for no weights.
+        features, labels  arrays, or names of node attributes. A node without the label attribute gets -1.
+
+        In a directed graph a node aggregates from its predecessors.
         """
         if isinstance(settings.get("features"), str):
             settings["features"] = _attribute(graph, settings["features"])
@@ -76,17 +81,19 @@ class Graph(SavedHandle):
 
     @classmethod
     def from_pyg(cls: Type[G], data: Any, **settings: Any) -> G:
-        """A `Data` of PyTorch Geometric's, on the CPU: edge_index, edge_weight, x, y and the three masks, if they are there.
+        """A graph from a PyTorch Geometric `Data` on the CPU.
 
-        Â is that of GCNConv: repeated edges add up, and a self-loop of weight 1 goes, because the normalisation adds
-        each node to itself and GCNConv leaves it at one.
+        It uses edge_index, and edge_weight, x, y and the three masks if they are present.
+
+        Â is the one of GCNConv: the weights of repeated edges are added, and self-loops of weight 1 are
+        removed, because the normalisation adds one self-loop per node and GCNConv does not add a second one.
         """
         sources, targets = (integers("edge_index", row) for row in np.asarray(data.edge_index))
         weights = getattr(data, "edge_weight", None)
         weights = np.ones(len(sources), np.float32) if weights is None else floats("edge_weight", weights)
         loops = sources == targets
         if np.any(weights[loops] != 1):
-            raise InvalidArgumentError("edge_weight: a self-loop of another weight than 1 has no counterpart")
+            raise InvalidArgumentError("edge_weight: a self-loop must have weight 1")
         sources, targets, weights = sources[~loops], targets[~loops], weights[~loops]
         repeated = len(np.unique(targets * np.int64(data.num_nodes) + sources)) < len(sources)
         if np.all(weights == 1) and not repeated:
@@ -101,10 +108,10 @@ class Graph(SavedHandle):
 
     @classmethod
     def view_scipy(cls: Type[G], operator: Any, **settings: Any) -> G:
-        """Borrows a CSR matrix of SciPy's, A and Â alike, without a copy if its arrays are int64, int32 and float32.
+        """A graph that borrows a SciPy CSR matrix, without a copy if its arrays are int64, int32 and float32.
 
-        Its rows must be sorted (`operator.sort_indices()`), and its arrays left as they are as long as the graph lives. The
-        normalisation is "none"; choosing another one makes the graph's own copy.
+        Its rows must be sorted (`operator.sort_indices()`). Do not change its arrays while the graph exists.
+        The normalisation is "none": Â is the matrix itself. Selecting another one makes a copy.
         """
         if operator.shape[0] != operator.shape[1]:
             raise ShapeMismatchError(f"operator has shape {operator.shape} and is not square")
@@ -114,9 +121,9 @@ class Graph(SavedHandle):
         return graph._set(settings)
 
     def view_features(self, features: Any) -> None:
-        """Borrows dense features, without a copy if they are a contiguous array of float32.
+        """Sets dense features by borrowing them, without a copy if they are a contiguous array of float32.
 
-        They must be left as they are as long as the graph has them.
+        Do not change the array while the graph uses it.
         """
         matrix = floats("features", features, ndim=2)
         if len(matrix) != self.num_nodes:
@@ -126,31 +133,32 @@ class Graph(SavedHandle):
 
     @classmethod
     def from_edge_list(cls: Type[G], path: Any, num_nodes: int = 0, **settings: Any) -> G:
-        """Undirected edges from a text, one a line: two ids from 0 and perhaps a weight; CSV, TSV or blanks.
+        """A graph from a text file of undirected edges, one per line: two ids from 0 and an optional weight.
 
-        Without `num_nodes` there is one node more than the largest id.
+        Columns are separated by commas, semicolons, tabs or blanks. If `num_nodes` is 0, it is one more than
+        the largest id.
         """
         return cls._own(make("plim_graph_from_edge_list", path, num_nodes))._set(settings)
 
     @classmethod
     def from_mixture(cls: Type[G], nodes_per_class: int, seed: int = 0) -> G:
-        """The paper's Mixture graph: three classes in the plane; its size there is 2000 nodes per class."""
+        """The Mixture graph of the paper: three classes in the plane. The paper uses 2000 nodes per class."""
         return cls._own(make("plim_graph_from_mixture", nodes_per_class, seed))
 
     @classmethod
     def load(cls: Type[G], path: Any) -> G:
-        """Reads an .npz file, as save() and numpy.savez write it, or a Matrix Market file; or maps a store."""
+        """Reads an .npz file of save() or numpy.savez, or a Matrix Market file, or maps a store."""
         return cls._own(make("plim_graph_load", path))
 
     def save(self, path: Any) -> None:
-        """Writes an .npz file, whole or not at all."""
+        """Writes an .npz file. An existing file is replaced only when the new one is complete."""
         call("plim_graph_save", self, path)
 
     def save_store(self, directory: Any) -> None:
-        """Writes a store, a directory of .npy files that load() maps into memory."""
+        """Writes a store: a directory of .npy files that load() maps into memory."""
         call("plim_graph_save_store", self, directory)
 
-    # What it has ------------------------------------------------------------------------------------------------------
+    # Content ------------------------------------------------------------------------------------------------------
 
     @property
     def num_nodes(self) -> int:
@@ -158,12 +166,12 @@ class Graph(SavedHandle):
 
     @property
     def num_edges(self) -> int:
-        """Undirected edges, each once; of a graph from CSR its non-zeros."""
+        """Number of different undirected edges, or of entries of A if the graph was created from CSR."""
         return ask("plim_graph_num_edges", self)
 
     @property
     def num_features(self) -> int:
-        """0 without features."""
+        """Number of features per node; 0 without features."""
         return ask("plim_graph_num_features", self)
 
     @property
@@ -173,9 +181,9 @@ class Graph(SavedHandle):
 
     @property
     def features(self) -> Any:
-        """A row per node: an array, or a CSR matrix of SciPy's if it was set as a sparse one; None if there are none.
+        """One row per node: an array, or a SciPy CSR matrix if the features are sparse; None if there are none.
 
-        Reading takes the way through a file.
+        Reading goes through a temporary file.
         """
         return self._through_file(_read_features)
 
@@ -208,7 +216,7 @@ class Graph(SavedHandle):
 
     @property
     def train(self) -> np.ndarray:
-        """The nodes to learn from."""
+        """The nodes to train on."""
         return self._split(0)
 
     @train.setter
@@ -217,7 +225,7 @@ class Graph(SavedHandle):
 
     @property
     def val(self) -> np.ndarray:
-        """The nodes to choose the best epoch by."""
+        """The nodes that decide which epoch is best."""
         return self._split(1)
 
     @val.setter
@@ -226,7 +234,7 @@ class Graph(SavedHandle):
 
     @property
     def test(self) -> np.ndarray:
-        """The nodes to report accuracy on."""
+        """The nodes to report results on."""
         return self._split(2)
 
     @test.setter
@@ -234,22 +242,27 @@ class Graph(SavedHandle):
         self._set_split(2, nodes)
 
     def normalize_features(self) -> None:
-        """Divides each row of the features by its sum; a row that sums to 0 stays as it is."""
+        """Divides each row of the features by its sum. A row that sums to 0 does not change."""
         call("plim_graph_normalize_features", self)
 
     def set_normalization(self, normalization: str) -> None:
-        """How A becomes Â: "symmetric", D^-½ (A + I) D^-½, at first; "row", D^-1 (A + I); "none", A as it is."""
+        """Selects how Â is computed from A.
+
+        "symmetric"  D^-½ (A + I) D^-½ (default).
+        "row"        D^-1 (A + I).
+        "none"       A.
+        """
         number = _abi.number("normalization", normalization, _abi.NORMALIZATIONS)
         call("plim_graph_set_normalization", self, number)
 
     def set_cache(self, max_bytes: int) -> None:
-        """Bounds the memory for ÂX; 1 GiB at first, 0 for a store; 0 keeps nothing."""
+        """Limits the memory for ÂX, in bytes; 0 keeps nothing. Default: 2^30, and 0 for a store."""
         call("plim_graph_set_cache", self, max_bytes)
 
-    # Where it goes ----------------------------------------------------------------------------------------------------
+    # Conversions ----------------------------------------------------------------------------------------------------
 
     def to_scipy(self) -> Any:
-        """A, before normalisation, as a CSR matrix of SciPy's."""
+        """Returns A, before normalisation, as a SciPy CSR matrix."""
         import scipy.sparse
 
         rows, columns, weights = self._through_file(_read_adjacency)
@@ -257,7 +270,7 @@ class Graph(SavedHandle):
         return scipy.sparse.csr_matrix((values, (rows, columns)), shape=(self.num_nodes, self.num_nodes))
 
     def to_pyg(self) -> Any:
-        """A `Data` of PyTorch Geometric's, with each undirected edge in both directions and masks for the splits."""
+        """Returns a PyTorch Geometric `Data`, with undirected edges in both directions and masks for the splits."""
         import torch
         from torch_geometric.data import Data
 
@@ -283,7 +296,7 @@ class Graph(SavedHandle):
                 f"{self.num_classes} classes>")
 
     def __sklearn_clone__(self) -> Graph:
-        # An estimator's copies share the graph: it is data.
+        # Copies of a scikit-learn estimator share the graph, which is data.
         return self
 
     def _set(self: G, settings: Dict[str, Any]) -> G:
@@ -316,7 +329,7 @@ def _vector(name: str, mask: Any) -> np.ndarray:
 
 
 def _attribute(graph: Any, name: str, missing: Any = None) -> list:
-    """What each node of a graph of NetworkX's has under a name. Without something for the others, all must have it."""
+    """Returns an attribute of each NetworkX node. Without a value for missing ones, every node must have it."""
     lacking = [node for node, data in graph.nodes(data=True) if name not in data]
     if lacking and (missing is None or len(lacking) == len(graph)):
         raise InvalidArgumentError(f"node {lacking[0]!r} has no attribute {name!r}")
@@ -324,7 +337,7 @@ def _attribute(graph: Any, name: str, missing: Any = None) -> list:
 
 
 def _rows(num_nodes: int, rows: np.ndarray, columns: np.ndarray, values: Optional[np.ndarray]) -> tuple:
-    """Coordinates as compressed sparse rows."""
+    """Converts coordinates to compressed sparse rows."""
     order = np.argsort(rows, kind="stable")
     indptr = np.zeros(num_nodes + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=num_nodes), out=indptr[1:])
@@ -332,7 +345,7 @@ def _rows(num_nodes: int, rows: np.ndarray, columns: np.ndarray, values: Optiona
 
 
 def _read_adjacency(path: str) -> tuple:
-    """Rows, columns and, if there are any, weights of A from a graph's file."""
+    """Reads rows, columns and weights of A from a graph's file; the weights are None if there are none."""
     with np.load(path, allow_pickle=False) as file:
         if "adj_indptr" in file:
             indptr = file["adj_indptr"]

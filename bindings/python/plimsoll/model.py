@@ -1,4 +1,4 @@
-"""The graph convolutional network."""
+"""Graph convolutional networks."""
 from __future__ import annotations
 
 from typing import Any, List, NamedTuple, Optional, Sequence, Type, TypeVar
@@ -15,18 +15,18 @@ M = TypeVar("M", bound="Model")
 
 
 class Evaluation(NamedTuple):
-    """How a model does on a split."""
+    """Result of Model.evaluate()."""
 
-    #: Mean cross-entropy, without λ.
+    #: Mean cross-entropy, without the penalty of λ.
     loss: float
-    #: Share of the nodes whose most probable class is their label.
+    #: Fraction of the nodes whose most probable class is their label.
     accuracy: float
 
 
 class Model(SavedHandle):
-    """A graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), no ReLU but a softmax after the last layer.
+    """A graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), with a softmax instead of the ReLU at the end.
 
-    A model copies (with its threads) and pickles (without them).
+    A model can be copied and pickled. A copy has the same number of threads; an unpickled model has 1.
     """
 
     __slots__ = ()
@@ -34,9 +34,12 @@ class Model(SavedHandle):
 
     @classmethod
     def gcn(cls: Type[M], widths: Sequence[int], *, seed: int = 0, regularization: float = 0.0, threads: int = 1) -> M:
-        """A network of these widths: features, hidden, …, classes. [1433, 16, 7] is the 2-layer one for Cora.
+        """A network with random parameters. [1433, 16, 7] is the 2-layer network for Cora.
 
-        Parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)) by the seed.
+        widths          number of features, hidden widths, number of classes.
+        seed            the parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)).
+        regularization  λ of the penalty λ/2 ‖W‖².
+        threads         number of threads; 0 for the number of available cores.
         """
         array = integers("widths", widths, np.uintp)
         model = cls._own(make("plim_model_gcn", array, len(array), seed))
@@ -46,17 +49,17 @@ class Model(SavedHandle):
 
     @classmethod
     def load(cls: Type[M], path: Any) -> M:
-        """Reads a safetensors file, as save() or PyTorch Geometric's GCN without biases writes it."""
+        """Reads a safetensors file of save(), or of a PyTorch Geometric GCN without biases."""
         return cls._own(make("plim_model_load", path))
 
     @classmethod
     def from_pyg(cls: Type[M], module: Any) -> M:
-        """The weights of a module's GCNConv layers, in their order. They must have no biases."""
+        """A model with the weights of a module's GCNConv layers, in their order. They must have no biases."""
         from torch_geometric.nn import GCNConv
 
         layers = [layer for layer in module.modules() if isinstance(layer, GCNConv)]
         if any(layer.bias is not None for layer in layers):
-            raise InvalidArgumentError("module has a GCNConv with a bias, which a model has no place for")
+            raise InvalidArgumentError("module has a GCNConv with a bias, which plimsoll does not support")
         weights = [layer.lin.weight.detach().cpu().numpy().T for layer in layers]
         if not weights:
             raise InvalidArgumentError("module has no GCNConv")
@@ -65,9 +68,9 @@ class Model(SavedHandle):
         return model
 
     def to_pyg(self) -> Any:
-        """A module of PyTorch Geometric's with copies of the weights.
+        """Returns a PyTorch Geometric module with copies of the weights.
 
-        module(x, edge_index, edge_weight) is what enters the softmax; edge_weight is None in an unweighted graph.
+        module(x, edge_index, edge_weight) returns logits; edge_weight is None for an unweighted graph.
         """
         import torch
         from torch_geometric.nn import GCNConv, Sequential
@@ -83,11 +86,14 @@ class Model(SavedHandle):
         return Sequential("x, edge_index, edge_weight", steps)
 
     def save(self, path: Any) -> None:
-        """Writes a safetensors file with PyTorch Geometric's names, whole or not at all. λ goes along, threads do not."""
+        """Writes a safetensors file with PyTorch Geometric's names, and λ as metadata.
+
+        An existing file is replaced only when the new one is complete.
+        """
         call("plim_model_save", self, path)
 
     def clone(self: M) -> M:
-        """A model of its own with the same parameters, λ and number of threads."""
+        """Returns an independent copy with the same parameters, λ and number of threads."""
         return type(self)._own(make("plim_model_clone", self))
 
     def __copy__(self: M) -> M:
@@ -97,11 +103,11 @@ class Model(SavedHandle):
         return self.clone()
 
     def set_regularization(self, lambda_: float) -> None:
-        """λ of the penalty λ/2 ‖W‖² in gradients and their loss; 0 at first."""
+        """Sets λ of the penalty λ/2 ‖W‖² in gradients and their losses. Default: 0."""
         call("plim_model_set_regularization", self, lambda_)
 
     def set_threads(self, threads: int) -> None:
-        """How many threads this model uses: 1 at first, 0 for all cores. Results do not depend on it."""
+        """Sets the number of threads. Default: 1; 0 for the number of available cores. Results do not depend on it."""
         call("plim_model_set_threads", self, threads)
 
     @property
@@ -110,19 +116,19 @@ class Model(SavedHandle):
 
     @property
     def num_parameters(self) -> int:
-        """Of all layers; also the length of a gradient."""
+        """Number of parameters of all layers, which is also the length of a gradient."""
         return ask("plim_model_num_parameters", self)
 
     @property
     def widths(self) -> List[int]:
-        """Input, hidden, …, output."""
+        """The widths: input, hidden layers, output."""
         widths = np.empty(self.num_layers + 1, np.uintp)
         call("plim_model_copy_widths", self, widths, len(widths))
         return [int(width) for width in widths]
 
     @property
     def parameters(self) -> np.ndarray:
-        """All parameters in one vector: W(0), W(1), …, each row-major fan_in × fan_out. Reading copies."""
+        """A copy of all parameters as one vector: W(0), W(1), …, each row-major fan_in × fan_out."""
         parameters = np.empty(self.num_parameters, np.float32)
         call("plim_model_get_parameters", self, parameters, len(parameters))
         return parameters
@@ -134,7 +140,7 @@ class Model(SavedHandle):
 
     @property
     def weights(self) -> List[np.ndarray]:
-        """The same as matrices W(0), W(1), …, each fan_in × fan_out; views of one copy."""
+        """A copy of the parameters as matrices W(0), W(1), …, each fan_in × fan_out."""
         shapes = list(zip(self.widths, self.widths[1:]))
         parts = np.split(self.parameters, np.cumsum([rows * columns for rows, columns in shapes])[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes)]
@@ -148,9 +154,11 @@ class Model(SavedHandle):
         self.parameters = np.concatenate([w.ravel() for w in matrices])
 
     def predict(self, graph: Graph, nodes: Any = None, *, out: Optional[np.ndarray] = None) -> np.ndarray:
-        """Class probabilities, a row per node; nothing is sampled. `nodes` None is all of them.
+        """Computes class probabilities without sampling, one row per node.
 
-        The graph may be another one than the model was trained on, if its features fit.
+        graph  may differ from the one that the model was trained on; its number of features must fit.
+        nodes  node ids; None for all nodes.
+        out    a float32 array for the result.
         """
         nodes, count = optional_integers("nodes", nodes)
         rows = output(out, (_length(graph, nodes), self.widths[-1]))
@@ -158,7 +166,7 @@ class Model(SavedHandle):
         return rows
 
     def embed(self, graph: Graph, layer: int, nodes: Any = None, *, out: Optional[np.ndarray] = None) -> np.ndarray:
-        """Hidden representations H(layer+1), a row per node; the last layer gives what enters the softmax."""
+        """Computes hidden representations H(layer + 1), one row per node. The last layer returns logits."""
         if not 0 <= layer < self.num_layers:
             raise InvalidArgumentError(f"layer = {layer} is outside [0, {self.num_layers})")
         nodes, count = optional_integers("nodes", nodes)
@@ -167,16 +175,16 @@ class Model(SavedHandle):
         return rows
 
     def evaluate(self, graph: Graph, split: str) -> Evaluation:
-        """Loss and accuracy on "train", "val" or "test"; nothing is sampled."""
+        """Measures loss and accuracy on "train", "val" or "test", without sampling."""
         loss, accuracy = np.empty(1), np.empty(1)
         call("plim_model_evaluate", self, graph, _abi.number("split", split, _abi.SPLITS), loss, accuracy)
         return Evaluation(float(loss[0]), float(accuracy[0]))
 
     def confusion(self, graph: Graph, split: str) -> np.ndarray:
-        """How often each class was taken for each on a split: rows are labels, columns predictions; nothing is sampled.
+        """Computes the confusion matrix on a split, without sampling: one row per label, one column per prediction.
 
-        There are as many of both as the model has outputs, which may be more than the graph has classes. macro_f1() sums
-        it up.
+        Its size is the model's output width, which may exceed the number of classes. macro_f1() reduces it to
+        one number.
         """
         matrix = np.empty((self.widths[-1],) * 2, np.uintp)
         call("plim_model_confusion", self, graph, _abi.number("split", split, _abi.SPLITS), matrix, matrix.size)
@@ -187,14 +195,14 @@ class Model(SavedHandle):
 
 
 def macro_f1(confusion: Any) -> float:
-    """The mean of the classes' F1, from a square confusion matrix: rows are labels, columns predictions.
+    """Computes the mean F1 of the classes from a square confusion matrix: one row per label, one column per prediction.
 
-    Classes that are neither labelled nor predicted are left out; one that is only either counts as 0. That is
+    Classes that are neither labelled nor predicted are left out. The result is that of
     sklearn.metrics.f1_score(labels, predictions, average="macro", zero_division=0).
     """
     matrix = np.asarray(confusion)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ShapeMismatchError(f"confusion has shape {matrix.shape}, and is not square")
+        raise ShapeMismatchError(f"confusion has shape {matrix.shape} and is not square")
     out = np.empty(1)
     call("plim_confusion_macro_f1", integers("confusion", matrix.ravel(), np.uintp), len(matrix), out)
     return float(out[0])

@@ -1,4 +1,4 @@
-"""Steps along gradients."""
+"""Optimizers."""
 from __future__ import annotations
 
 import math
@@ -15,20 +15,21 @@ from .model import Model
 
 
 class Minimum(NamedTuple):
-    """Where Optimizer.minimize() ended."""
+    """Result of Optimizer.minimize()."""
 
     #: The last iterate.
     w: np.ndarray
-    #: The mean of the iterates before it; None if the oracle stopped.
+    #: The mean of the iterates before each step; None if the oracle stopped the run.
     average: Optional[np.ndarray]
-    #: Whether the oracle stopped.
+    #: Whether the oracle stopped the run.
     cancelled: bool
 
 
 class Optimizer(Handle):
-    """Moves parameters along gradients.
+    """Moves parameters along gradients: SGD or Adam.
 
-    Both constructors take by keyword what can also be set later: `schedule`, `decay`, `ball` or `box`, `averaging`.
+    Both constructors accept as keywords what you can also set later: `schedule`, `decay`, `ball` or `box`,
+    `averaging`.
     """
 
     __slots__ = ()
@@ -41,7 +42,7 @@ class Optimizer(Handle):
 
     @classmethod
     def adam(cls, step: float, **settings: Any) -> Optimizer:
-        """Adam with β = 0.9, 0.999 and ε = 1e-8, as PyTorch has it."""
+        """Adam with β = (0.9, 0.999) and ε = 1e-8. The update is that of PyTorch."""
         return cls._own(make("plim_optimizer_adam", step))._set(**settings)
 
     def _set(self, *, schedule: str = "constant", decay: float = 0.0, ball: Optional[float] = None,
@@ -49,7 +50,7 @@ class Optimizer(Handle):
         self.set_schedule(schedule)
         self.set_decay(decay)
         if ball is not None and box is not None:
-            raise ValueError("ball and box replace each other: give one")
+            raise ValueError("ball and box exclude each other: pass one of them")
         if ball is not None:
             self.set_ball(ball)
         if box is not None:
@@ -58,45 +59,46 @@ class Optimizer(Handle):
         return self
 
     def set_schedule(self, schedule: str) -> None:
-        """The step at the k-th update: "constant", γ, at first; "inverse", γ/k; "inverse_sqrt", γ/√k."""
+        """Selects the step of the k-th update: "constant" is γ (default), "inverse" γ/k, "inverse_sqrt" γ/√k."""
         call("plim_optimizer_set_schedule", self, _abi.number("schedule", schedule, _abi.SCHEDULES))
 
     def set_decay(self, decay: float) -> None:
-        """Decoupled weight decay, as in AdamW; 0 at first."""
+        """Sets decoupled weight decay, as in AdamW. Default: 0."""
         call("plim_optimizer_set_decay", self, decay)
 
     def set_ball(self, radius: float) -> None:
-        """Keeps ‖w‖ <= radius, in place of an earlier ball or box; math.inf for no bound."""
+        """Projects iterates onto ‖w‖ <= radius, replacing an earlier ball or box; math.inf for no projection."""
         call("plim_optimizer_set_ball", self, radius)
 
     def set_box(self, low: float = -math.inf, high: float = math.inf) -> None:
-        """Keeps every parameter in [low, high], in place of an earlier ball or box."""
+        """Projects every parameter onto [low, high], replacing an earlier ball or box."""
         call("plim_optimizer_set_box", self, low, high)
 
     def set_averaging(self, on: bool) -> None:
-        """Averages the iterates of updates and training; switching it on starts a new average."""
+        """Turns the running average of the iterates on or off. A change discards the present average."""
         call("plim_optimizer_set_averaging", self, bool(on))
 
     def reset(self) -> None:
-        """Forgets k, moments and average; the settings stay."""
+        """Resets the update count, the moments and the average. Settings do not change."""
         call("plim_optimizer_reset", self)
 
     def update(self, model: Model, gradient: Any) -> None:
-        """Moves the model once; with Estimator.gradient() a training loop of your own."""
+        """Updates the model once. With Estimator.gradient(), use it to write your own training loop."""
         values = floats("gradient", gradient)
         call("plim_optimizer_update", self, model, values, len(values))
 
     def average(self, model: Model) -> np.ndarray:
-        """The mean of the iterates of `model`, which this optimizer has moved."""
+        """Returns the running average of the iterates of `model`, which this optimizer has updated."""
         values = np.empty(ask("plim_model_num_parameters", model), np.float32)
         call("plim_optimizer_average", self, values, len(values))
         return values
 
     def minimize(self, oracle: Callable[[int, np.ndarray], Any], w: Any, num_steps: int) -> Minimum:
-        """Takes projected steps on a problem of your own, from `w`, in double precision.
+        """Minimises your own objective from `w`, with projected steps in double precision. `w` does not change.
 
-        oracle(step, w) gives the gradient at w, with step = 1, 2, …; it stops by raising StopIteration, and what else it
-        raises comes out of here. `w` itself stays as it is. DivergedError.w is the last finite iterate.
+        oracle(step, w) returns the gradient at w, with step = 1, 2, … To stop the run, it raises
+        StopIteration; other exceptions are passed on. If the run diverges, DivergedError.w is the last finite
+        iterate.
         """
         start = np.array(floats("w", w, np.float64))
         average = np.empty_like(start)
@@ -104,7 +106,7 @@ class Optimizer(Handle):
 
         def ask_oracle(_: Any, step: int, at: Any, gradient: Any, dim: int) -> bool:
             try:
-                # A copy: the memory is C's, and a reference may outlive it.
+                # A copy, because the memory belongs to C and a reference may outlive it.
                 found = oracle(step, np.ctypeslib.as_array(at, (dim,)).copy())
             except StopIteration:
                 return True

@@ -1,4 +1,4 @@
-"""Learning to rank: queries, their documents, and how relevant each is."""
+"""Learning to rank: queries, their documents, and the relevance of each document."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional, Type, TypeVar
@@ -14,34 +14,36 @@ D = TypeVar("D", bound="RankData")
 
 
 class RankEvaluation(NamedTuple):
-    """How a model ranks the queries of a split."""
+    """Result of RankData.evaluate()."""
 
-    #: Mean over queries of the mean pair loss log(1 + exp(s_j − s_i)), without λ.
+    #: Mean over queries of the mean pair loss log(1 + exp(s_j − s_i)), without the penalty of λ.
     loss: float
-    #: Mean over queries of the share of pairs in the right order.
+    #: Mean over queries of the fraction of pairs in the right order.
     accuracy: float
-    #: Mean over queries of NDCG, as set_ndcg() says.
+    #: Mean over queries of NDCG, as set_ndcg() defines it.
     ndcg: float
 
 
 class RankData(Handle):
-    """Queries, their documents, and how relevant each document is.
+    """Queries, their documents, and the relevance of each document.
 
-    A Model with one output scores documents: Model.gcn([136, 1]) is a linear scorer, [136, 32, 1] a perceptron. train(),
-    Estimator.gradient(), Tail and Plan take RankData in the place of a graph; their batches are of queries.
+    A Model with one output scores documents: Model.gcn([136, 1]) is a linear scorer, Model.gcn([136, 32, 1])
+    a perceptron. train(), Estimator.gradient(), Tail and Plan accept RankData in place of a graph. Their
+    batches then consist of queries.
     """
 
     _free = "plim_rank_data_free"
-    # The functions of C that take it in the place of a graph.
+    # The C functions that take it in place of a graph.
     _gradient, _train, _tail, _plan = "plim_rank_gradient", "plim_rank_train", "plim_rank_tail_new", "plim_rank_plan_new"
 
     @classmethod
     def from_arrays(cls: Type[D], features: Any, relevance: Any, offsets: Any, **splits: Any) -> D:
-        """Copies arrays: a row of features and a relevance in [0, 1000] per document.
+        """Ranking data from arrays, which are copied.
 
-        features   dense, or a sparse matrix of SciPy's.
-        offsets    query q has the documents offsets[q] to offsets[q + 1] - 1.
-        splits     `train`, `val` and `test`: lists of queries; without `train`, all are for training.
+        features   one row per document: an array or a SciPy sparse matrix.
+        relevance  one number per document, 0 .. 1000.
+        offsets    query q has the documents offsets[q] .. offsets[q + 1] - 1.
+        splits     `train`, `val` and `test`: lists of queries. Without `train`, all queries are training queries.
         """
         relevance, offsets = integers("relevance", relevance), integers("offsets", offsets, np.int64)
         queries = max(len(offsets) - 1, 0)
@@ -58,32 +60,36 @@ class RankData(Handle):
             data = cls._own(make("plim_rank_data_new", *matrix.shape, matrix, relevance, queries, offsets))
         for split in splits:
             if split not in _abi.SPLITS:
-                raise TypeError(f"{split!r} is no setting of rank data")
+                raise TypeError(f"RankData has no setting {split!r}")
             setattr(data, split, splits[split])
         return data
 
     @classmethod
     def load(cls: Type[D], path: Any, num_features: int = 0) -> D:
-        """Reads LETOR's format: "2 qid:10 1:0.5 7:-3 # comment", a line per document.
+        """Reads a file in LETOR's format, one document per line: "2 qid:10 1:0.5 7:-3 # comment".
 
-        Without `num_features` there are as many as the largest number in the file. All queries are for training.
+        If `num_features` is 0, it is the largest feature in the file. All queries are training queries.
         """
         return cls._own(make("plim_rank_data_load", path, num_features))
 
     def append(self, other: RankData, split: str) -> None:
-        """Adds all queries of other data at the end, and puts them into a split."""
+        """Appends all queries of other data and adds them to a split."""
         call("plim_rank_data_append", self, other, _abi.number("split", split, _abi.SPLITS))
 
     def standardize(self, reference: Optional[RankData] = None) -> None:
-        """Takes the mean off each feature and divides it by its deviation, both of the training documents.
+        """Subtracts the mean of each feature and divides by its standard deviation.
 
-        They are those of `reference`, if there is one: of data that have been standardised, what they were
-        standardised by.
+        Both are those of the training documents of `reference` (default: these data). If `reference` is
+        standardised, they are the ones it was standardised by.
         """
         call("plim_rank_data_standardize", self, reference)
 
     def set_ndcg(self, cutoff: int = 10, gain: str = "exponential") -> None:
-        """NDCG is of the first `cutoff` documents, 0 for all; the gain is 2^y − 1 ("exponential") or y ("linear")."""
+        """Sets how NDCG is computed.
+
+        cutoff  number of documents that count, from the top; 0 for all.
+        gain    of a document of relevance y: "exponential" is 2^y − 1, "linear" is y.
+        """
         call("plim_rank_data_set_ndcg", self, cutoff, _abi.number("gain", gain, _abi.RANK_GAINS))
 
     @property
@@ -100,17 +106,17 @@ class RankData(Handle):
 
     @property
     def offsets(self) -> np.ndarray:
-        """Query q has the documents offsets[q] to offsets[q + 1] - 1."""
+        """Query q has the documents offsets[q] .. offsets[q + 1] - 1."""
         return self._copy("plim_rank_data_copy_offsets", self.num_queries + 1, np.int64)
 
     @property
     def relevance(self) -> np.ndarray:
-        """Of each document."""
+        """The relevance of each document."""
         return self._copy("plim_rank_data_copy_relevance", self.num_documents, np.int32)
 
     @property
     def query_ids(self) -> np.ndarray:
-        """What a file calls each query; 0, 1, … without a file."""
+        """The id of each query: the number after qid in the file, or else 0, 1, …"""
         return self._copy("plim_rank_data_copy_query_ids", self.num_queries, np.int64)
 
     def _copy(self, name: str, length: int, dtype: Any) -> np.ndarray:
@@ -128,29 +134,30 @@ class RankData(Handle):
         call("plim_rank_data_set_split", self, number, array, len(array))
 
     train = property(lambda self: self._split(0), lambda self, queries: self._set_split(0, queries), None,
-                     "Queries to learn from; all at first.")
+                     "The queries to train on; all at first.")
     val = property(lambda self: self._split(1), lambda self, queries: self._set_split(1, queries), None,
-                   "Queries to choose the best epoch by.")
+                   "The queries that decide which epoch is best.")
     test = property(lambda self: self._split(2), lambda self, queries: self._set_split(2, queries), None,
-                    "Queries to report on.")
+                    "The queries to report results on.")
 
     def scores(self, model: Model, *, out: Optional[np.ndarray] = None) -> np.ndarray:
-        """The score of each document: the higher, the further up."""
+        """Computes the score of each document. A higher score ranks higher."""
         values = output(out, (self.num_documents,))
         call("plim_rank_score", model, self, values, len(values))
         return values
 
     def evaluate(self, model: Model, split: str) -> RankEvaluation:
-        """Measures a model on a split, nothing sampled.
+        """Measures a model on a split, without sampling.
 
-        Loss and accuracy are over the queries with documents of different relevance, NDCG over all.
+        Loss and accuracy are means over the queries with documents of different relevance, NDCG over all
+        queries.
         """
         out = np.empty((3, 1))
         call("plim_rank_evaluate", model, self, _abi.number("split", split, _abi.SPLITS), *out)
         return RankEvaluation(*map(float, out[:, 0]))
 
     def measure(self, model: Model, split: str, measure: str) -> np.ndarray:
-        """The "loss", "accuracy" or "ndcg" of each query of a split; NaN for the first two where there is no pair."""
+        """Measures the "loss", "accuracy" or "ndcg" of each query of a split. Without a pair the first two are NaN."""
         number = _abi.number("split", split, _abi.SPLITS)
         values = np.empty(ask("plim_rank_data_split_size", self, number))
         call("plim_rank_measure", model, self, number, _abi.number("measure", measure, _abi.RANK_MEASURES), values,

@@ -1,4 +1,4 @@
-"""A classifier in the manner of scikit-learn, which need not be installed."""
+"""A classifier with the interface of scikit-learn, which need not be installed."""
 from __future__ import annotations
 
 import copy
@@ -20,28 +20,29 @@ from .training import train
 class GCNClassifier:
     """Classifies the nodes of a graph.
 
-    The graph, with its features, is a parameter; X is a list of node ids, or None for all nodes. So a split of nodes is a
-    split of X, and cross_val_score or GridSearchCV work as with any classifier:
+    The graph, with its features, is a parameter. X is a list of node ids, or None for all nodes. A split of X
+    is therefore a split of nodes, and cross_val_score and GridSearchCV work as with any classifier:
 
         classifier = GCNClassifier(graph).fit(nodes, labels)
         classifier.predict(other_nodes)
 
-    Every node's features and edges are seen in fit(), only the labels in `y` are learned from. The graph's own labels and
-    splits play no part, and the graph stays as it is: fit() works on a copy.
+    fit() uses the features and edges of every node, and the labels in `y` only. The graph's own labels and
+    splits are ignored. The graph does not change: fit() works on a copy.
 
     graph                a Graph with features.
-    hidden               widths between features and classes.
-    sample_sizes         draws at each layer's input, 0 for an exact one: the consistent estimator. None for the unbiased one.
-    step, regularization of Adam, and λ/2 ‖W‖².
+    hidden               the hidden widths.
+    sample_sizes         sample sizes of the consistent estimator; None for the unbiased estimator.
+    step                 step of Adam.
+    regularization       λ of the penalty λ/2 ‖W‖².
     epochs, batch_size   as in train().
-    validation_fraction  share of the labelled nodes to choose the best epoch by; they are not learned from.
-    patience             ends training after so many epochs without a better one; 0 for never.
-    monitor              what makes an epoch better, as in train().
-    seed                 of parameters, draws, shuffling and the choice of the validation nodes.
-    threads              0 for all cores.
+    validation_fraction  fraction of the labelled nodes that decide which epoch is best; they are not trained on.
+    patience             stops training after this many epochs without improvement; 0 for never.
+    monitor              how the best epoch is determined, as in train().
+    seed                 seed of the parameters, the draws, the shuffling and the choice of the validation nodes.
+    threads              number of threads; 0 for the number of available cores.
     progress, log        as in train().
 
-    After fit(): model_, history_, classes_.
+    Attributes after fit(): model_, history_, classes_.
     """
 
     _estimator_type = "classifier"
@@ -67,18 +68,18 @@ class GCNClassifier:
         self.log = log
 
     def fit(self, X: Any, y: Any) -> GCNClassifier:
-        """Learns the classes `y` of the nodes `X`, None for all. Nodes whose class is the number -1 are unlabelled."""
+        """Trains on the classes `y` of the nodes `X` (None for all). The class -1 stands for no label."""
         if self.graph is None:
-            raise ValueError("graph is None: a GCNClassifier needs one")
+            raise ValueError("graph is None: a GCNClassifier requires a graph")
         if not np.iterable(self.hidden):
-            raise TypeError(f"hidden = {self.hidden!r} is no sequence of widths; ({self.hidden!r},) is one layer")
+            raise TypeError(f"hidden = {self.hidden!r} is not a sequence of widths; ({self.hidden!r},) is one layer")
         nodes, y = self._nodes_and_classes(X, y)
         if len(nodes) == 0:
             raise ValueError("y has no label")
         if y.dtype.kind == "f" and np.isnan(y).any():
-            raise ValueError("y has NaN; -1 stands for a node without a class")
+            raise ValueError("y has NaN; use -1 for a node without a class")
         if self.patience and self.monitor != "train_loss" and not self.validation_fraction:
-            raise ValueError(f"patience = {self.patience} needs a validation_fraction, or monitor = 'train_loss'")
+            raise ValueError(f"patience = {self.patience} requires a validation_fraction, or monitor = 'train_loss'")
         self.classes_, numbers = np.unique(y, return_inverse=True)
         labels = np.full(self.graph.num_nodes, -1, np.int32)
         labels[nodes] = numbers
@@ -97,7 +98,10 @@ class GCNClassifier:
         return self
 
     def predict_proba(self, X: Any = None, graph: Optional[Graph] = None) -> np.ndarray:
-        """A row per node of X, a column per class of classes_. Another graph may take the place of the one fitted on."""
+        """Computes class probabilities: one row per node of X, one column per class of classes_.
+
+        `graph` may replace the graph that the classifier was fitted on.
+        """
         if not hasattr(self, "model_"):
             raise self._not_fitted()
         graph = graph if graph is not None else self.graph
@@ -105,22 +109,22 @@ class GCNClassifier:
         return self.model_.predict(graph, X)
 
     def predict(self, X: Any = None, graph: Optional[Graph] = None) -> np.ndarray:
-        """The most probable class of each node of X."""
+        """Returns the most probable class of each node of X."""
         probabilities = self.predict_proba(X, graph)
         return self.classes_[probabilities.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, graph: Optional[Graph] = None) -> float:
-        """The share of the labelled nodes of X that are classified as in y."""
+        """Returns the fraction of the labelled nodes of X that are classified as in y."""
         graph = graph if graph is not None else self.graph
         nodes, y = self._nodes_and_classes(X, y, graph)
         return float(np.mean(self.predict(nodes, graph) == y))
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
-        """The constructor's arguments."""
+        """Returns the arguments of the constructor."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> GCNClassifier:
-        """Changes some of them; the next fit() heeds them."""
+        """Changes arguments of the constructor, for the next fit()."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
@@ -144,7 +148,7 @@ class GCNClassifier:
                     input_tags=InputTags(one_d_array=True, two_d_array=False))
 
     def _nodes_and_classes(self, X: Any, y: Any, graph: Optional[Graph] = None) -> tuple:
-        """The labelled nodes of X and their classes."""
+        """Returns the labelled nodes of X and their classes."""
         graph = graph if graph is not None else self.graph
         assert graph is not None
         nodes, y = np.arange(graph.num_nodes, dtype=np.int32) if X is None else integers("X", X), np.asarray(y)

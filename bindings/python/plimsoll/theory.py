@@ -1,4 +1,4 @@
-"""How wrong sampled gradients are, and how few nodes suffice."""
+"""Measures the error of sampled gradients, and plans sample sizes."""
 from __future__ import annotations
 
 import ctypes
@@ -30,7 +30,7 @@ class _Plan(Handle):
 
 def _measure(name: str, *arguments: Any, out: tuple, draws: int, seed: int, batch: Any, progress: ProgressLike,
              log: LogLike, log_level: Optional[str]) -> None:
-    """Calls a measurement with its options, which stand between its arguments and where the result goes."""
+    """Calls a measurement, with its options between the other arguments and the result."""
     nodes, count = optional_integers("batch", batch)
     with _Options._own(make("plim_probe_options_new")) as options:
         call("plim_probe_options_set_draws", options, draws)
@@ -45,16 +45,19 @@ def _measure(name: str, *arguments: Any, out: tuple, draws: int, seed: int, batc
 def tail_probability(estimator: Estimator, model: Model, graph: Graph, sample_sizes: Any, deltas: Any, *,
                      draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None,
                      log: LogLike = None, log_level: Optional[str] = None) -> np.ndarray:
-    """How often an estimator's gradient is wrong by δ or more: a row per sample size, a column per δ.
+    """Measures how often an estimator's gradient has a relative error of δ or more.
 
-    The exact gradient h is taken at the model's present parameters; of each size so many gradients g are drawn, and those
-    with ‖g−h‖ >= δ‖h‖ counted.
+    Returns fractions, one row per sample size, one column per δ. The exact gradient h is computed once, at
+    the model's current parameters. Then, for each size, gradients g are drawn, and those with ‖g−h‖ >= δ‖h‖
+    are counted.
 
-    sample_sizes  each in turn replaces every size of the estimator but 0; of the unbiased one, its batch size.
-    draws, seed   how many gradients of each size, and from which sequence. The estimator's own does not move.
-    batch         the nodes whose gradient is estimated; None for all training nodes.
-    progress      as for train(); a function that stops it makes this raise CancelledError.
-    log           told what is measured, as for train(), and up to `log_level`.
+    sample_sizes    each in turn replaces all sizes of the estimator that are not 0, or the unbiased one's batch size.
+    deltas          relative errors δ, each > 0.
+    draws           number of gradients per size.
+    seed            seed of the draws. The estimator's own seed does not matter, and its counter does not change.
+    batch           the nodes whose gradient is estimated; None for all training nodes.
+    progress        as in train(). If the function stops the measurement, this raises CancelledError.
+    log, log_level  as in train().
     """
     sizes, errors = integers("sample_sizes", sample_sizes, np.uintp), floats("deltas", deltas, np.float64)
     shares = np.empty((len(sizes), len(errors)))
@@ -65,27 +68,27 @@ def tail_probability(estimator: Estimator, model: Model, graph: Graph, sample_si
 
 
 class Tail:
-    """Measures the same as tail_probability(), on a graph or rank data, and keeps more of it."""
+    """Measures the same as tail_probability(), on a graph or ranking data, with intervals, bias and deviation."""
 
-    #: What was asked for.
+    #: The arguments.
     sample_sizes: np.ndarray
     deltas: np.ndarray
     draws: int
     #: The norm of the exact gradient, ‖h‖.
     norm: float
-    #: Share that missed by δ or more, and its 95 % interval (Wilson's); a row per sample size, a column per δ.
+    #: Fraction with a relative error of δ or more, and its 95 % Wilson interval; one row per sample size, one column per δ.
     probability: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    #: Relative error, bias and deviation, one per sample size: error² = bias² + deviation².
+    #: Relative error, bias and deviation per sample size; error² = bias² + deviation².
     error: np.ndarray
     bias: np.ndarray
     deviation: np.ndarray
 
     def __init__(self, estimator: Estimator, model: Model, graph: Union[Graph, RankData], sample_sizes: Any,
-                 deltas: Any = (), *, draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
-                 log_level: Optional[str] = None):
-        """Draws gradients; the arguments are those of tail_probability()."""
+                 deltas: Any = (), *, draws: int = 10_000, seed: int = 0, batch: Any = None,
+                 progress: ProgressLike = None, log: LogLike = None, log_level: Optional[str] = None):
+        """Draws the gradients. The arguments are those of tail_probability()."""
         sizes, errors = integers("sample_sizes", sample_sizes, np.uintp), floats("deltas", deltas, np.float64)
         handle = ctypes.c_void_p()
         _measure(learned_from(graph)._tail, estimator, model, graph, sizes, len(sizes), errors, len(errors),
@@ -102,17 +105,17 @@ class Tail:
 
 
 class TailFit(NamedTuple):
-    """A tail that falls like C·exp(−τN)."""
+    """A fitted tail C·exp(−τN)."""
 
     c: float
-    #: Not above 0 if the tail does not fall.
+    #: <= 0 if the tail does not fall.
     tau: float
-    #: How well the line fits; 1 is perfect.
+    #: r² of the fit; 1 for a perfect one.
     r_squared: float
 
 
 def tail_fit(sample_sizes: Any, probabilities: Any, draws: int) -> TailFit:
-    """Fits C and τ to the shares that missed by one δ, each counted over so many draws; for sample_size()."""
+    """Fits C and τ to the fractions of `draws` gradients that missed one δ, one per sample size; for sample_size()."""
     sizes, shares = integers("sample_sizes", sample_sizes, np.uintp), floats("probabilities", probabilities, np.float64)
     has_length("probabilities", shares, len(sizes))
     out = np.empty((3, 1))
@@ -121,21 +124,27 @@ def tail_fit(sample_sizes: Any, probabilities: Any, draws: int) -> TailFit:
 
 
 def sample_size(tau: float, c: float, t: int, epsilon: float) -> int:
-    """How many nodes to draw so that, with probability 1−ε, none of T gradients is wrong by the δ of C and τ."""
+    """Computes how many nodes to draw for T gradients.
+
+    With probability 1−ε, none of them has a relative error of δ or more, where C and τ were fitted for that δ.
+    """
     out = np.empty(1, np.uintp)
     call("plim_sample_size", tau, c, t, epsilon, out)
     return int(out[0])
 
 
 def sample_epsilon(tau: float, c: float, t: int, sample_size: int) -> float:
-    """The chance that at least one of T gradients from so many draws is wrong by the δ of C and τ."""
+    """Computes the probability that at least one of T gradients has a relative error of δ or more."""
     out = np.empty(1)
     call("plim_sample_epsilon", tau, c, t, sample_size, out)
     return float(out[0])
 
 
 def sample_delta(deltas: Any, cs: Any, taus: Any, t: int, epsilon: float, sample_size: int) -> float:
-    """The least δ that none of T gradients from so many draws misses by, with probability 1−ε, between fitted δ."""
+    """Computes the smallest δ that, with probability 1−ε, all of T gradients stay below.
+
+    It is interpolated between the δ for which C and τ were fitted.
+    """
     errors = floats("deltas", deltas, np.float64)
     c_values = has_length("cs", floats("cs", cs, np.float64), len(errors))
     tau_values = has_length("taus", floats("taus", taus, np.float64), len(errors))
@@ -145,35 +154,35 @@ def sample_delta(deltas: Any, cs: Any, taus: Any, t: int, epsilon: float, sample
 
 
 class Plan:
-    """The smallest sample size at which, with probability 1−ε, none of T gradients is wrong by δ or more, and its cost.
+    """The smallest sample size at which, with probability 1−ε, none of T gradients has a relative error of δ or more.
 
-    All of it holds at the model's present parameters. str(plan) says it in words.
+    The plan holds at the model's current parameters. str(plan) is a description in English.
     """
 
-    #: Whether a size meets the goal and costs less than the exact gradient and than an unbiased batch as right.
+    #: Whether a size meets the goal and costs less than the exact gradient and than an unbiased batch that meets it.
     pays: bool
-    #: For Estimator.consistent(); all 0 if no size meets the goal. For the unbiased estimator, its batch size.
+    #: For Estimator.consistent(), or the batch size of the unbiased estimator. All are 0 if no size meets the goal.
     sizes: Tuple[int, ...]
-    #: 0 if none meets the goal; then what is said of it is NaN.
+    #: The size that is not 0 in `sizes`. If no size meets the goal, it is 0, and misses, upper and seconds are NaN.
     sample_size: int
-    #: Share of the gradients of that size that missed by δ, and the upper limit of its 95 % interval.
+    #: Fraction of the gradients of that size that missed δ, and the upper limit of its 95 % interval.
     misses: float
     upper: float
-    #: Of a gradient of that size, of the exact one, and of an unbiased one as right.
+    #: Seconds per gradient: of that size, of the exact one, and of an unbiased batch that meets the goal.
     seconds: float
     exact_seconds: float
     unbiased_seconds: float
-    #: The batch of that unbiased gradient.
+    #: The size of that unbiased batch.
     unbiased_batch: int
-    #: The fitted tail; NaN if the draws could do without.
+    #: The fitted tail; NaN if no fit was required.
     c: float
     tau: float
     r_squared: float
 
     def __init__(self, estimator: Estimator, model: Model, graph: Union[Graph, RankData], delta: float, epsilon: float,
-                 t: int, *, draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None, log: LogLike = None,
-                 log_level: Optional[str] = None):
-        """Draws gradients of several sizes; the keywords are those of tail_probability()."""
+                 t: int, *, draws: int = 10_000, seed: int = 0, batch: Any = None, progress: ProgressLike = None,
+                 log: LogLike = None, log_level: Optional[str] = None):
+        """Draws gradients of several sizes. The keywords are those of tail_probability()."""
         handle = ctypes.c_void_p()
         _measure(learned_from(graph)._plan, estimator, model, graph, delta, epsilon, t, out=(ctypes.byref(handle),),
                  draws=draws, seed=seed, batch=batch, progress=progress, log=log, log_level=log_level)

@@ -1,4 +1,4 @@
-"""Training, and what it recorded."""
+"""Training."""
 from __future__ import annotations
 
 import ctypes
@@ -19,10 +19,10 @@ from .rank import RankData
 
 
 class Adaptive(NamedTuple):
-    """Sample sizes that follow the gradient, so that its relative error stays under δ."""
+    """Adapts sample sizes in training, so that the relative error of the gradient stays below δ."""
 
     delta: float
-    #: Updates from one test of the error to the next.
+    #: Updates between tests of the error.
     every: int
     smallest: int
     largest: int
@@ -30,30 +30,30 @@ class Adaptive(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What training recorded: arrays of one number per epoch, NaN where nothing was evaluated."""
+    """What training recorded: one number per epoch, NaN if it was not evaluated."""
 
-    #: Over all training nodes, nothing sampled, without λ.
+    #: Over all training nodes, computed without sampling and without the penalty of λ.
     train_loss: np.ndarray
     val_loss: np.ndarray
     val_accuracy: np.ndarray
-    #: Of the epoch's training steps alone.
+    #: Of the epoch's training steps, without evaluation and callbacks.
     seconds: np.ndarray
-    #: Mean over the epoch's batches, as estimated, with λ.
+    #: Mean of the estimated objective over the epoch's batches, with the penalty of λ.
     batch_loss: np.ndarray
-    #: Mean over the epoch's steps, if sampling is adaptive.
+    #: Mean over the epoch's steps, if sampling is adaptive; else NaN.
     sample_size: np.ndarray
-    #: The gradient's relative error as last estimated by then, if sampling is adaptive.
+    #: Last estimate of the gradient's relative error, if sampling is adaptive; else NaN.
     error: np.ndarray
-    #: Mean NDCG of the validation queries, of rank data.
+    #: Mean NDCG over the validation queries; NaN for a graph.
     val_ndcg: np.ndarray
-    #: The best epoch by the monitor, from 1, the first of equals; 0 if there is none.
+    #: The best epoch by the monitor, from 1, the first of equal ones; 0 if none was evaluated.
     best_epoch: int
-    #: Whether the progress callback stopped training; the model keeps its last step.
+    #: Whether the progress callback stopped training. The model then has the parameters of the last completed step.
     cancelled: bool
 
     @property
     def num_epochs(self) -> int:
-        """Epochs completed."""
+        """Number of completed epochs."""
         return len(self.train_loss)
 
     def __repr__(self) -> str:
@@ -79,31 +79,34 @@ def train(model: Model, graph: Union[Graph, RankData], estimator: Estimator, opt
           monitor: str = "val_accuracy", evaluate_every: int = 1, checkpoint: Any = None, checkpoint_every: int = 1,
           resume: Any = None, adaptive: Optional[Adaptive] = None, progress: ProgressLike = None, log: LogLike = None,
           log_level: Optional[str] = None) -> History:
-    """Trains a model: epochs of shuffled batches over the training nodes, a gradient and an update for each.
+    """Trains a model: in each epoch, one gradient and one update for each batch of the shuffled training nodes.
 
-    Of rank data batches are of queries, and the accuracy is that of pairs.
+    With RankData, batches consist of queries, and accuracy is that of pairs. A second call continues with the
+    counters of estimator and optimizer. Ctrl-C stops training; the model then has the parameters of the last
+    completed step.
 
-    A second call goes on with the counters of estimator and optimizer. Ctrl-C ends it with the model at its last step.
+    epochs            passes over the training nodes, including those before a resumed checkpoint. With the full
+                      estimator an epoch is one step.
+    batch_size        nodes per batch; ignored by the full estimator.
+    seed              seed of the shuffling.
+    restore_best      whether training ends with the parameters of the best epoch or with the last ones.
+    patience          stops training after this many epochs without improvement; 0 for never.
+    monitor           determines the best epoch: the highest "val_accuracy", the lowest "val_loss", the lowest
+                      "train_loss", or, with RankData, the highest "val_ndcg". The first of equal epochs is the best.
+    evaluate_every    epochs between evaluations; 0 for none.
+    checkpoint        a file, written after every `checkpoint_every` epochs and after the last one.
+    resume            a checkpoint to continue from, if the file exists.
+    adaptive          an Adaptive, to adapt the sample sizes.
+    progress          a function that receives a Progress after each epoch and, within long epochs, at most every 0.5
+                      seconds. A true result stops training; an exception stops it and is raised. True shows a progress
+                      bar, if tqdm is installed.
+    log               receives messages: a function of a level and a message, a logging.Logger, or True for the logger
+                      "plimsoll". An exception stops training at the next progress report and is raised.
+    log_level         "error", "warning", "info" or "debug"; messages of this level and of those before it are sent.
+                      Default: the level of the logger, or "info" for a function.
 
-    epochs            passes over the training nodes in all; with the full estimator an epoch is one step.
-    batch_size        nodes of a batch; the full estimator does not use it.
-    seed              of the shuffling.
-    restore_best      whether the model ends with the parameters of its best epoch.
-    patience          ends training after so many epochs without a better one; 0 for never.
-    monitor           what is best: the highest "val_accuracy", the lowest "val_loss" or the lowest "train_loss", which
-                      needs no validation nodes; of rank data, the highest "val_ndcg" too. Of equals the first is.
-    evaluate_every    epochs between evaluations; 0 for never.
-    checkpoint        a file that is written after every `checkpoint_every` epochs, whole or not at all.
-    resume            a checkpoint to go on from, if the file is there.
-    adaptive          lets the sample sizes follow the gradient; an Adaptive.
-    progress          a function that is told a Progress after each epoch and about twice a second, and stops training by
-                      answering something true; what it raises comes out of here. True for a bar, if tqdm is installed.
-    log               told what training does, line by line: a function of a level and a message, a logging.Logger, or True
-                      for the logger "plimsoll". What it raises ends training soon and comes out of here.
-    log_level         the last level that is told: "error", "warning", "info" or "debug". None: as the logger has it, "info"
-                      for a function.
-
-    Raises DivergedError, whose `history` has the epochs completed; the model keeps its last finite parameters.
+    Raises DivergedError if training diverges. Its `history` holds the completed epochs, and the model has its
+    last finite parameters.
     """
     with _Options._own(make("plim_train_options_new")) as options:
         call("plim_train_options_set_epochs", options, epochs)

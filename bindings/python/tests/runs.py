@@ -160,7 +160,7 @@ def test_a_monitor_chooses_the_best_epoch():
         pl.train(*last, epochs=history.best_epoch, restore_best=False)
         check.same(run[0].parameters, last[0].parameters, monitor)
     assert pl.train(*parts(), epochs=500, patience=3, monitor="val_loss").num_epochs < 500
-    raises(ValueError, pl.train, *parts(), monitor="accuracy", text="monitor = 'accuracy' is none of")
+    raises(ValueError, pl.train, *parts(), monitor="accuracy", text="monitor = 'accuracy' is not one of")
 
 
 def test_a_log_is_a_function_of_level_and_message():
