@@ -158,7 +158,8 @@ non-zeros. The product is Â·X for dense X of k columns, with the kernel that i
 
 - Targets: the best other library takes at least as long (1×), and Plimsoll reaches 80 % of the triad ({low_triad} GB/s on one thread,
   {high_triad} on two). A product counts as nnz·(8 + 4k) + 4kn bytes.
-- The gather ({low_gather} and {high_gather} GB/s, see Machine) reads rows at random places, which bounds this product.
+- The gather ({low_gather} and {high_gather} GB/s, see Machine) reads rows at random places. It would bound this product if no row
+  were read again while it is in the cache.
 - Both are measured right before and after each run of Plimsoll, because a shared machine changes within minutes. A share is
   relative to the mean of the two; the table has the median of the rounds.
 
