@@ -7,10 +7,10 @@ pub use problem::{Evaluation, Key, Problem};
 
 use crate::error::{Error, Result, try_copied, try_filled};
 use crate::graph::{Graph, Split};
-use crate::kernel::{Threads, table};
+use crate::kernel::{Mode, Threads, Trial, table};
 use crate::model::{Model, Workspace};
 use crate::sample::{Distribution, Layer, checksum};
-use ahead::{Ahead, Trial, Way};
+use ahead::Ahead;
 use std::sync::{Mutex, PoisonError};
 
 /// The mean over draws is the true gradient.
@@ -323,11 +323,11 @@ impl Estimator {
         if threads.count() == 1 {
             return self.estimate(model, problem, items);
         }
-        let (way, start) = (self.trial.way(), self.trial.start());
+        let (mode, start) = (self.trial.mode(), self.trial.start());
         let takes_cutting = !self.is_full() && problem.takes_cutting(model.num_layers(), &self.kind);
-        let loss = match (way, next.filter(|_| takes_cutting)) {
-            (Way::Ahead, Some(next)) => self.loss_and_next_cut(model, problem, items, next, &threads)?,
-            (Way::Alone, _) => threads.alone(|| self.loss(model, problem, items))?,
+        let loss = match (mode, next.filter(|_| takes_cutting)) {
+            (Mode::Ahead, Some(next)) => self.loss_and_next_cut(model, problem, items, next, &threads)?,
+            (Mode::Alone, _) => threads.alone(|| self.loss(model, problem, items))?,
             _ => self.loss(model, problem, items)?,
         };
         self.trial.count(start, threads.helped(), next.is_none());

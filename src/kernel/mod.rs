@@ -17,6 +17,7 @@ mod parts;
 mod place;
 mod pool;
 mod threads;
+mod trial;
 mod words;
 
 pub use array::{Array, Number, bytes_of};
@@ -27,6 +28,7 @@ pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;
 pub use parts::Parts;
 pub use threads::Threads;
+pub use trial::{Mode, Trial};
 
 /// A compressed sparse matrix by rows, validated by whoever built it: `indptr` ascends from 0, `indices` are in range, and no
 /// column stands twice in a row.
