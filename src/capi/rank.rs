@@ -63,6 +63,23 @@ impl Opaque for plim_rank_data {
     type Object = Data;
 }
 
+fn gain_of(constant: i32) -> Result<Gain> {
+    match constant {
+        PLIM_RANK_GAIN_EXPONENTIAL => Ok(Gain::Exponential),
+        PLIM_RANK_GAIN_LINEAR => Ok(Gain::Linear),
+        _ => Err(Error::InvalidArgument(format!("gain = {constant} is not a PLIM_RANK_GAIN_ constant"))),
+    }
+}
+
+fn measure_of(constant: i32) -> Result<Measure> {
+    match constant {
+        PLIM_RANK_MEASURE_LOSS => Ok(Measure::Loss),
+        PLIM_RANK_MEASURE_ACCURACY => Ok(Measure::Accuracy),
+        PLIM_RANK_MEASURE_NDCG => Ok(Measure::Ndcg),
+        _ => Err(Error::InvalidArgument(format!("measure = {constant} is not a PLIM_RANK_MEASURE_ constant"))),
+    }
+}
+
 /// Relevance and offsets.
 ///
 /// # Safety
@@ -293,7 +310,7 @@ pub unsafe extern "C" fn plim_rank_data_set_split(
 pub extern "C" fn plim_rank_data_set_ndcg(data: *mut plim_rank_data, cutoff: usize, gain: i32) -> plim_status {
     guard(|| {
         let data = ptr::handle("data", data)?;
-        data.write()?.set_ndcg(cutoff, Gain::try_from(gain)?);
+        data.write()?.set_ndcg(cutoff, gain_of(gain)?);
         Ok(())
     })
 }
@@ -525,7 +542,7 @@ pub unsafe extern "C" fn plim_rank_measure(
 ) -> plim_status {
     guard(|| {
         let (model, data) = (ptr::handle("model", model)?, ptr::handle("data", data)?);
-        let (split, measure) = (Split::try_from(split)?, Measure::try_from(measure)?);
+        let (split, measure) = (Split::try_from(split)?, measure_of(measure)?);
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.split(split).len()) }?;

@@ -3,11 +3,11 @@
 use crate::error::Result;
 use crate::graph::{Aggregator, Graph, Matrix};
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Threads, table};
-use crate::sample::Chain;
+use crate::sample::Cut;
 use std::sync::Arc;
 
-/// Rows of ÂX computed at a time where the graph does not keep them: about half a megabyte, and whole groups of the kernel's,
-/// so that the bits are those of the kept copy.
+/// The number of rows of ÂX computed at a time if the graph does not keep them: about half a megabyte, in whole groups of the
+/// kernel's, so that the bits are those of the kept copy.
 fn rows_at_a_time(graph: &Graph) -> Result<usize> {
     const NUMBERS: usize = 1 << 17;
     Ok((NUMBERS / graph.features()?.width()).clamp(GROUP, 1024) / GROUP * GROUP)
@@ -21,14 +21,14 @@ pub struct Input {
 }
 
 impl Input {
-    /// Looks whether the graph keeps ÂX. A whole-graph pass or a gradient makes it do so where the bound allows; a
+    /// Looks up whether the graph keeps ÂX. A whole-graph pass or a gradient makes the graph keep it if the bound allows; a
     /// prediction of a few nodes does not, since it needs few rows.
     pub fn prepare(&mut self, graph: &Graph, threads: &Threads, worth_keeping: bool) -> Result<()> {
         self.kept = if worth_keeping { graph.aggregated(threads)? } else { graph.aggregated_if_kept() };
         Ok(())
     }
 
-    /// Lets go of the graph's copy.
+    /// Releases the graph's copy.
     pub fn release(&mut self) {
         self.kept = None;
     }
@@ -37,13 +37,13 @@ impl Input {
     pub fn times(
         &mut self,
         graph: &Graph,
-        chain: &Chain,
+        cut: &Cut,
         threads: &Threads,
         (w, width): (&[f32], usize),
         finish: Finish<'_>,
         out: &mut [f32],
     ) -> Result<()> {
-        let pick = chain.pick_above(0);
+        let pick = cut.pick_above(0);
         if let Some(product) = &self.kept {
             threads.times(product.rows(), pick, w, width, finish, out);
             return Ok(());
@@ -60,18 +60,18 @@ impl Input {
     pub fn transposed_times(
         &mut self,
         graph: &Graph,
-        chain: &Chain,
+        cut: &Cut,
         threads: &Threads,
         (g, width): (&[f32], usize),
         m: &mut [f32],
         scratch: &mut Buffer,
     ) -> Result<()> {
-        let pick = chain.pick_above(0);
+        let pick = cut.pick_above(0);
         let (outlook, count) = (graph.outlook()?, g.len() / width);
         if let Some(product) = &self.kept {
             return threads.transposed_times((product.rows(), outlook.mean_columns()), pick, (g, width), m, scratch);
         }
-        // The parts of the sum are those of the kept copy, so the bits are too; chunks within a part just go on adding, in the
+        // The sum has the same parts as with the kept copy, and so the same bits. Chunks within a part continue its sum, in the
         // order in which the kernel takes dense rows.
         let height = m.len() / width;
         let parts = match outlook.dense() {
