@@ -8,7 +8,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use plimsoll::graph::Graph;
 use plimsoll::kernel::{Finish, Pick, Rows, Sparse, table};
-use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
+use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler};
 
 const ROWS: usize = 256;
 const DEPTH: usize = 500;
@@ -141,9 +141,9 @@ fn descend(bencher: Bencher<'_, '_>, count: usize) {
 const NODES: usize = 20_000;
 const NEIGHBOURS: usize = 5;
 
-/// The chain of a 2-layer step, its input exact, draws at the hidden layer; the rate is draws.
+/// The cut of a 2-layer step with an exact input and draws at the hidden layer; the rate is draws.
 #[divan::bench(args = ["exact", "uniform", "importance", "neighbors", "ladies"], consts = [400, 3200])]
-fn draw_a_chain<const SIZE: usize>(bencher: Bencher<'_, '_>, name: &str) {
+fn draw_a_cut<const SIZE: usize>(bencher: Bencher<'_, '_>, name: &str) {
     let mut random = Random(6);
     let mut ends = || (0..NODES * NEIGHBOURS / 2).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
     let (sources, targets) = (ends(), ends());
@@ -155,11 +155,11 @@ fn draw_a_chain<const SIZE: usize>(bencher: Bencher<'_, '_>, name: &str) {
         "ladies" => Distribution::Ladies,
         _ => Distribution::Uniform,
     };
-    let (mut chain, mut sampler, mut step) = (Chain::default(), Sampler::default(), 0);
+    let (mut cut, mut sampler, mut step) = (Cut::default(), Sampler::default(), 0);
+    let hops = [Hop::Exact, if name == "exact" { Hop::Exact } else { Hop::Draw(SIZE) }];
     bencher.counter(ItemsCount::new(SIZE)).bench_local(|| {
-        let draws = Draws { distribution: &distribution, seed: 0, step };
-        let choose = |l| if l == 0 || name == "exact" { Layer::Exact } else { Layer::Draw(SIZE) };
-        chain.cut(&graph, black_box(&batch), 2, choose, &draws, &mut sampler).expect("a chain");
+        let draws = Draws { hops: &hops, distribution: &distribution };
+        cut.below(&graph, black_box(&batch), 2, draws, Key { seed: 0, step }, &mut sampler).expect("a cut");
         step += 1;
     });
 }

@@ -16,10 +16,10 @@
 //! | `kernel` | hot loops on plain slices, one table per instruction set; threads |
 //! | `random` | random numbers by key |
 //! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; its files |
-//! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â; which pairs of documents |
-//! | `model` | layers, parameters, forward and backward over a chain of blocks; its file |
+//! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
+//! | `model` | layers, parameters, forward and backward over a cut; its file |
 //! | `estimator` | full, unbiased, consistent: from a batch of a problem's items to a gradient |
-//! | `rank` | learning to rank: queries and their documents as a problem, measures, LETOR's format |
+//! | `rank` | learning to rank: queries and their documents as a problem, their estimators, measures, LETOR's format |
 //! | `optim` | schedules, projections, SGD and Adam; a caller's own problem |
 //! | `theory` | bounds, tails of sampled gradients, sample sizes, the planner |
 //! | `train` | epochs, history, checkpoints, adaptive sample sizes |

@@ -1,8 +1,8 @@
-//! After its first gradient an estimator allocates nothing, however large the graph; and building a graph takes little more
-//! memory than the graph.
+//! After its first gradient an estimator allocates nothing, however large the graph. Building a graph takes little more memory
+//! than the graph.
 //!
-//! Every number here is counted by the allocator, on the thread that asks: tests that run beside do not show.
-// The C library has an allocator of its own.
+//! The allocator counts every number here on the thread that allocates, so other tests may run at the same time.
+// The C library has its own allocator.
 #![cfg(not(feature = "capi"))]
 #![allow(unsafe_code)]
 
@@ -19,12 +19,12 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// What this thread has asked for.
+/// What this thread has allocated.
 #[derive(Clone, Copy, Default)]
 struct Count {
     requests: usize,
     requested: usize,
-    /// Bytes held, and the most that ever were.
+    /// Bytes held, and their maximum so far.
     live: isize,
     peak: isize,
 }
@@ -37,7 +37,7 @@ struct Counting;
 
 impl Counting {
     fn take(size: usize) {
-        // A thread that is ending has no count any more.
+        // A thread that is ending no longer has a count.
         let _ = COUNT.try_with(|cell| {
             let mut count = cell.get();
             count.requests += 1;
@@ -78,7 +78,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // Both sizes count for a moment, as if the system had to copy: large ones it remaps, small ones it copies.
+        // Both sizes count for a moment, as if the system had to copy. It does copy small blocks; large ones it remaps.
         Counting::take(new_size);
         Counting::give(layout.size());
         // SAFETY: the caller's promises are those of `System`.
@@ -89,7 +89,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `work` asks for; `peak` and `live` are those beyond what was held before.
+/// What `work` allocates. `peak` and `live` are relative to what was held before.
 fn counted<R>(work: impl FnOnce() -> R) -> (R, Count) {
     let before = COUNT.get();
     COUNT.set(Count { peak: before.live, ..before });
@@ -135,7 +135,7 @@ fn large_graph() -> &'static Graph {
     })
 }
 
-/// The built-in graph, with its two features sparse, with ÂX not kept, and with most nodes to learn from, by both kinds of
+/// The built-in graph: as it is, with sparse features, with ÂX not kept, and with most nodes for training, with both kinds of
 /// features.
 fn small_graphs() -> [Graph; 5] {
     let [dense, mut sparse, mut forgetful, mut learned, mut sparse_learned] =
@@ -159,7 +159,7 @@ fn distributions(graph: &Graph) -> [Distribution; 5] {
     [Distribution::Uniform, Distribution::Importance, Distribution::Neighbors, Distribution::Ladies, weights]
 }
 
-/// Every estimator for a model of so many layers: drawing everywhere, and in hidden layers alone.
+/// Every estimator for a model with this many layers, drawing at all layers and at hidden layers alone.
 fn estimators(graph: &Graph, num_layers: usize, size: usize) -> Vec<Estimator> {
     let mut estimators = vec![Estimator::full(), Estimator::unbiased()];
     for exact_input in [false, true] {
@@ -201,13 +201,13 @@ fn gradients_after_the_first_allocate_nothing() {
 #[test]
 fn gradients_after_the_first_allocate_nothing_on_a_million_nodes_either() {
     let graph = large_graph();
-    // Half a million uniform draws over all nodes find some hundred useful ones here, 300 draws none.
+    // Of half a million uniform draws over all nodes some hundred are useful here, of 300 draws none.
     assert_later_gradients_allocate_nothing(graph, 300, 40);
     assert_later_gradients_allocate_nothing(graph, 500_000, 10);
 }
 
-/// The hidden layer is a row of 16 for each node. There is one such matrix, of products with the features, one with a row of 3,
-/// and beside them nothing of the kind.
+/// The hidden layer has 16 numbers for each node. There is one matrix of that size, of products with the features, one with 3
+/// numbers for each node, and no other large matrix.
 #[test]
 fn a_full_step_with_two_layers_takes_one_matrix_of_nodes_and_hidden_numbers() {
     let (n, columns, per_row) = (6000, 200, 10);
@@ -223,14 +223,14 @@ fn a_full_step_with_two_layers_takes_one_matrix_of_nodes_and_hidden_numbers() {
     for (widths, room) in [
         (&[columns, 16, 3][..], n * (16 + 3)),
         (&[columns, 13, 3], n * (13 + 3)),
-        // Above the two layers that are worked together it is as before: outputs of both layers, and gradients by them.
+        // The layer above the two that are computed together is as usual: outputs, and gradients by them.
         (&[columns, 16, 8, 3], n * (16 + 2 * 8 + 8 + 4 * 3)),
     ] {
         let model = Model::gcn(widths, 1).unwrap();
         let mut estimator = Estimator::full();
         let ((), count) = counted(|| _ = estimator.gradient(&model, &graph, None).unwrap());
         let parameters = model.parameters().len();
-        // Signs of the hidden layer, the list of training nodes, the gradient, and some kilobytes of whatever is small.
+        // The signs of the hidden layer, the list of training nodes, the gradient, and some kilobytes for small things.
         let most = 4 * room + 2 * n + 4 * 4000 + 4 * parameters + (32 << 10);
         assert!(count.peak as usize <= most, "{widths:?}: {} bytes instead of {most}", count.peak);
         let ((), count) = counted(|| {
@@ -265,7 +265,7 @@ fn gradients_of_a_ranking_after_the_first_allocate_nothing() {
     }
 }
 
-/// Degrees with a heavy tail: the rows of a hub do not fit the room that was made for rows like the first ones.
+/// Degrees have a heavy tail: a hub's row does not fit the buffers that were sized by earlier rows.
 #[test]
 fn a_hub_met_late_is_all_that_still_allocates() {
     let n = 100_000;
@@ -284,12 +284,12 @@ fn a_hub_met_late_is_all_that_still_allocates() {
                 estimator.gradient(&model, &graph, None).unwrap();
             }
         });
-        // Room grows by half each time, in three or four buffers of a layer at once; 200 steps set few records.
+        // Buffers grow by half each time, three or four of a layer at once; 200 steps exceed them rarely.
         assert!(count.requests <= 20, "estimator {i}: {} requests", count.requests);
     }
 }
 
-/// Builds a graph of random edges; gives its bytes and the peak of building it, the edge list not counted.
+/// Builds a graph of random edges. Returns its bytes and the peak of building it, without the edge list.
 fn build(num_nodes: usize, num_edges: usize, weighted: bool) -> (f64, f64) {
     let mut random = Random::new(4);
     let mut ends = || (0..num_edges).map(|_| random.below(num_nodes) as i32).collect::<Vec<_>>();
@@ -314,7 +314,7 @@ fn build(num_nodes: usize, num_edges: usize, weighted: bool) -> (f64, f64) {
 
 #[test]
 fn building_ten_million_edges_takes_little_more_than_the_finished_graph() {
-    // Beside the graph a scale per node while Â is filled; a remapped buffer counts twice for a moment.
+    // The peak includes a scale for each node while Â is filled, and counts a remapped buffer twice for a moment.
     let (finished, peak) = build(1_000_000, 10_000_000, false);
     assert!(peak - finished <= 0.25 * finished);
     let (finished, peak) = build(100_000, 1_000_000, true);

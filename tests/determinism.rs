@@ -1,5 +1,5 @@
-//! Same seed and same instruction set, same bits: for any number of threads, however much of ÂX is kept, in whatever
-//! company a node is computed. Other instruction sets agree to 1e-5 of a gradient's norm.
+//! The same seed and instruction set give the same bits: for any number of threads, however much of ÂX is kept, and whichever
+//! other nodes are computed with a node. Other instruction sets agree to 1e-5 of a gradient's norm.
 
 mod common;
 
@@ -10,7 +10,7 @@ use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::kernel::{Parts, Threads, available, table};
 use plimsoll::model::Model;
-use plimsoll::sample::{Chain, Distribution, Draws, Layer, Sampler};
+use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler};
 use std::process::Command;
 
 fn one_thread() -> Threads {
@@ -21,7 +21,7 @@ const NODES: usize = 8000;
 const FEATURES: usize = 24;
 const CLASSES: usize = 8;
 
-/// Large enough that every product is worth sharing.
+/// Large enough that threads share every product.
 fn large_graph(sparse: bool) -> Graph {
     let mut random = Random::new(1);
     let mut ends = || (0..14 * NODES).map(|_| random.below(NODES) as i32).collect::<Vec<_>>();
@@ -56,7 +56,7 @@ fn estimators() -> Vec<(Estimator, bool)> {
     ]
 }
 
-/// Everything that a model says about a graph: outputs, evaluation, and two gradients of each estimator.
+/// Everything computed from a model and a graph: outputs, evaluation, and two gradients of each estimator.
 fn everything(model: &Model, graph: &Graph) -> Vec<Vec<u32>> {
     let list: Vec<i32> = (0..3000).map(|i| i * 7 % NODES as i32).collect();
     let mut found = Vec::new();
@@ -83,13 +83,13 @@ fn bits_of_reals(values: &[f64]) -> Vec<u32> {
     values.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]).collect()
 }
 
-/// The smallest product of a gradient is the sparse one of the last layer, here with the fewest draws.
+/// The smallest product of a gradient is the sparse one of the last layer; this case has the fewest draws.
 fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
-    let mut chain = Chain::default();
-    let key = Draws { distribution: &Distribution::Uniform, seed: 5, step: 0 };
+    let mut cut = Cut::default();
+    let drawn = Draws { hops: &[NODES; 3].map(Hop::Draw), distribution: &Distribution::Uniform };
     let batch = &graph.split(Split::Train)[..5000];
-    chain.cut(graph, batch, 3, |_| Layer::Draw(NODES), &key, &mut Sampler::default()).unwrap();
-    let (block, _) = chain.operator(graph, 2);
+    cut.below(graph, batch, 3, drawn, Key { seed: 5, step: 0 }, &mut Sampler::default()).unwrap();
+    let (block, _) = cut.operator(graph, 2);
     assert!(threads.shares(block.indices.len() / block.num_rows() * block.num_rows(), CLASSES));
     assert!(threads.shares(batch.len() * 16, CLASSES));
     assert!(Parts::of_sparse(batch.len(), 3, FEATURES, 32).number() > 1);
@@ -102,7 +102,7 @@ fn neither_threads_nor_the_memory_of_ax_change_a_bit() {
     for sparse in [false, true] {
         let mut graph = large_graph(sparse);
         let mut wanted = None;
-        // ÂX is kept whole; not at all; or would be, but for a byte. It is dense in both cases.
+        // ÂX is kept; is not kept; misses the bound by one byte. It is dense in all cases.
         for cache in [NODES * FEATURES * 4, 0, NODES * FEATURES * 4 - 1] {
             graph.set_cache(cache);
             assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), cache == NODES * FEATURES * 4);
@@ -126,7 +126,7 @@ fn neither_threads_nor_the_memory_of_ax_change_a_bit() {
 
 #[test]
 fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
-    // 600 columns, of which a row of ÂX has some 30: kept sparse.
+    // A row of ÂX has some 30 of 600 columns, so it is kept in sparse form.
     let (n, width) = (2000, 600);
     let mut random = Random::new(2);
     let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
@@ -151,7 +151,7 @@ fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
     }
 }
 
-/// Two layers that are worked together, in parts that are worth sharing.
+/// Two layers that are computed together, in parts that threads share.
 #[test]
 fn full_steps_over_most_nodes_have_the_same_bits_on_any_number_of_threads_and_every_time() {
     let (n, columns, per_row) = (6000, 200, 10);
@@ -246,7 +246,7 @@ fn many_threads_may_predict_at_once_with_the_bits_of_one() {
     let mut model = Model::gcn(&[FEATURES, 32, CLASSES], 3).unwrap();
     model.set_threads(2).unwrap();
     let wanted = model.predict(&graph, None, bits).unwrap();
-    // Â X may still be unknown when they start.
+    // ÂX may not have been computed yet when they start.
     let graph = large_graph(true);
     std::thread::scope(|scope| {
         for i in 0..4 {
@@ -296,8 +296,8 @@ fn a_seed_gives_one_sequence_of_gradients_and_another_seed_another() {
     assert!(other.iter().all(|g| !wanted.contains(g) && !by_default.contains(g)));
 }
 
-/// What is cut ahead of its time, on another thread, is what would have been cut then; and where another batch comes than was
-/// announced, that one's gradient is given.
+/// What another thread has cut ahead is what would have been cut later. If the next batch is not the announced one, the result is
+/// still that of the next batch.
 #[test]
 fn a_sequence_of_estimates_has_the_bits_of_single_ones() {
     let graph = large_graph(true);
@@ -346,11 +346,11 @@ fn a_refused_gradient_does_not_count() {
     }
 }
 
-/// Buffers are reused from call to call; nothing of one graph, model or batch may be left in the next result.
+/// Buffers are reused from call to call, but nothing of one graph, model or batch may affect the next result.
 #[test]
 fn an_estimator_and_a_model_forget_what_they_worked_on() {
     let mut graphs = [(100, 7), (20, 8), (300, 9)].map(|(size, seed)| Graph::from_mixture(size, seed).unwrap());
-    // One feature a node in place of two.
+    // One feature for each node in place of two.
     let (indptr, indices): (Vec<i64>, Vec<i32>) = ((0..=60).collect(), (0..60).map(|v| v % 2).collect());
     graphs[1].set_sparse_features(2, &indptr, &indices, &Random::new(5).floats(60)).unwrap();
     let models =
@@ -403,7 +403,7 @@ fn gradients_by_this_instruction_set(threads: usize) -> Vec<Vec<f32>> {
 
 const CHILD: &str = "PLIMSOLL_TEST_CHILD";
 
-/// Runs this very test in a child process under `PLIM_ISA=name`, where it prints and returns.
+/// Runs the test below in a child process under `PLIM_ISA=name`, which prints its gradients.
 fn gradients_by(name: &str) -> (String, Vec<Vec<f64>>) {
     let this = std::env::current_exe().unwrap();
     let output = Command::new(this)

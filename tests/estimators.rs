@@ -1,16 +1,17 @@
-//! What an estimator declares is true: "unbiased" and "consistent" are measured, with confidence intervals.
+//! What an estimator claims is true: "unbiased" and "consistent" are measured, with confidence intervals.
 //!
-//! Everything is seeded, so a test passes always or never; an interval says how unlucky a new seed would have to be.
+//! Everything is seeded, so a test passes always or never. The intervals bound the probability that a new seed would fail.
 
 mod common;
 
 use common::random::Random;
 use common::stats::{Moments, log_slope};
 use common::{bits, distance, norm, reals, without_kinks};
-use plimsoll::estimator::{CONSISTENT, EXACT, Estimator, UNBIASED};
+use plimsoll::error::{Error, Result};
+use plimsoll::estimator::{Estimator, Kind, Property, Request};
 use plimsoll::graph::{Graph, Matrix, Split};
 use plimsoll::model::Model;
-use plimsoll::sample::Distribution;
+use plimsoll::sample::{Distribution, Draws, Hop};
 
 /// Mixture with 300 nodes, 120 of them for training.
 fn mixture() -> Graph {
@@ -37,7 +38,7 @@ fn exact_gradient(model: &Model, graph: &Graph, batch: &[i32]) -> Vec<f64> {
     reals(Estimator::unbiased().gradient(model, graph, Some(batch)).unwrap().1)
 }
 
-/// What many gradients of one sample size N say.
+/// Statistics of many gradients of one sample size N.
 struct Measured {
     size: f64,
     /// √E‖g − E g‖², and its relative standard error.
@@ -94,14 +95,14 @@ fn measure_grid(
         let sizes: Vec<usize> = sampled.iter().map(|&sampled| if sampled { size } else { 0 }).collect();
         let mut estimator = Estimator::consistent(&sizes).unwrap();
         estimator.set_distribution(distribution(graph)).unwrap();
-        assert_eq!(estimator.property(), CONSISTENT);
+        assert_eq!(estimator.property(), Property::CONSISTENT);
         measure(model, graph, batch, &mut estimator, size)
     });
     grid.collect()
 }
 
-/// The claim "consistent, not unbiased": the deviation falls like N^-½ and the bias at least like N^-0.8, and the bias is
-/// there to fall. Slopes lie in their ranges with all of their interval of ±3 standard errors.
+/// The claim "consistent, not unbiased": there is a bias; it falls at least like N^-0.8, and the deviation like N^-½. The whole
+/// interval of ±3 standard errors of each slope must lie in its range.
 fn assert_consistent(grid: &[Measured], n: usize, name: &str) {
     // The noise of three layers multiplies to a variance of (1 + n/N)³ − 1: from 8n to 64n the deviation's slope is -0.53,
     // and the terms of higher order make it fall faster below.
@@ -112,11 +113,11 @@ fn assert_consistent(grid: &[Measured], n: usize, name: &str) {
         slope - 3.0 * error >= -0.6 && slope + 3.0 * error <= -0.4,
         "{name}: the deviation falls with slope {slope:.3} ± {error:.3}"
     );
-    // With fewer draws than 4n many rows are empty: the bias is as large as it gets, and hardly falls yet.
+    // With fewer draws than 4n many rows are empty, and the bias hardly falls yet.
     let certain = grid.iter().filter(|m| m.size >= 4.0 * n as f64 && m.bias_is_certain());
     let biases: Vec<_> = certain
         .map(|m| {
-            // ‖ḡ − h‖² holds the mean's own scatter too.
+            // ‖ḡ − h‖² includes the variance of the mean.
             let bias = (m.bias * m.bias - m.bias_error * m.bias_error).sqrt();
             (m.size, bias, m.bias_error / bias)
         })
@@ -159,7 +160,7 @@ fn uniform_draws_at_the_inputs_of_three_layers_are_consistent() {
     assert_uniform_draws_are_consistent(&[2, 6, 4, 3], &[true, true, true]);
 }
 
-/// Both layers of two by another distribution, on the part of the grid that the slopes are taken from.
+/// Draws at both layers of two from another distribution, on the part of the grid that the slopes are taken from.
 fn assert_draws_are_consistent(distribution: fn(&Graph) -> Distribution, name: &str) {
     let (graph, model) = (positive_mixture(), without_kinks(&[2, 6, 3], 1.0));
     let batch = graph.split(Split::Train);
@@ -192,7 +193,7 @@ fn draws_by_the_callers_weights_are_consistent() {
     assert_draws_are_consistent(weights, "weights");
 }
 
-/// Parameters as a model starts with, on the points as they are: hidden units within a hair of their kink, and all.
+/// Initial parameters on the original points, where some hidden units are very close to their kink.
 #[test]
 fn total_error_falls_like_the_root_of_the_sample_with_kinks_too() {
     let graph = mixture();
@@ -203,12 +204,12 @@ fn total_error_falls_like_the_root_of_the_sample_with_kinks_too() {
         let grid = measure_grid(&model, &graph, &batch, &sampled, |_| Distribution::Uniform, 3..=6);
         let errors: Vec<_> = grid.iter().map(|m| (m.size, m.deviation.hypot(m.bias), m.deviation_error)).collect();
         let (slope, error) = log_slope(&errors);
-        // The bias that is left makes the total error fall faster, a kink that N has not yet resolved slower.
+        // The remaining bias makes the total error fall faster; a kink that N does not yet resolve makes it fall slower.
         assert!((slope + 0.5).abs() + 3.0 * error <= 0.15, "{widths:?}: the error falls with slope {slope} ± {error}");
     }
 }
 
-/// Mean over `DRAWS` random batches of the estimator's gradient, against the gradient over all training nodes.
+/// The mean of the estimator's gradient over `DRAWS` random batches, and the gradient over all training nodes.
 fn mean_over_batches(model: &Model, graph: &Graph, estimator: &mut Estimator, seed: u64) -> (Moments, Vec<f64>) {
     let full = reals(Estimator::full().gradient(model, graph, None).unwrap().1);
     let train = graph.split(Split::Train);
@@ -228,15 +229,15 @@ fn mean_of_the_unbiased_gradient_over_random_batches_is_the_full_gradient() {
         let mut model = Model::gcn(widths, 5).unwrap();
         model.set_lambda(0.01).unwrap();
         for mut estimator in [Estimator::unbiased(), Estimator::consistent(&vec![0; widths.len() - 1]).unwrap()] {
-            assert_eq!(estimator.property(), UNBIASED);
+            assert_eq!(estimator.property(), Property::UNBIASED);
             let (mean, full) = mean_over_batches(&model, &graph, &mut estimator, seed as u64);
-            // The whole vector at once: a probability below 6.4e-5, see `errors_from`. The interval is narrow enough
-            // to mean something: a tenth of the gradient's norm at most.
+            // The whole vector at once, with a probability below 6.4e-5; see `errors_from`. The interval is at most a tenth of
+            // the gradient's norm, so the test is sharp.
             let errors = mean.errors_from(&full);
             assert!(errors <= 4.0, "{widths:?}: off by {errors} standard errors");
             assert!(4.0 * mean.standard_error() <= 0.1 * norm(&full));
-            // And every component: beyond 5 with probability 5.7e-7 each, 3e-5 for all 48. The gradient of a dead unit
-            // is λ·W in each batch, to a rounding.
+            // And each component: beyond 5 with a probability of 5.7e-7 each, 3e-5 for all 48. The gradient of a dead unit is λ·W
+            // in each batch, up to rounding.
             let largest = mean.largest_error_from(&full, 1e-7 * norm(&full));
             assert!(largest <= 5.0, "{widths:?}: a component is off by {largest} standard errors");
         }
@@ -249,7 +250,7 @@ fn mean_of_the_consistent_gradient_over_random_batches_is_not_the_full_gradient(
     for widths in [&[2, 3][..], &[2, 6, 3], &[2, 6, 4, 3]] {
         let model = Model::gcn(widths, 5).unwrap();
         let mut estimator = Estimator::consistent(&vec![100; widths.len() - 1]).unwrap();
-        assert_eq!(estimator.property() & UNBIASED, 0);
+        assert!(!estimator.property().unbiased);
         let (mean, full) = mean_over_batches(&model, &graph, &mut estimator, 3);
         let errors = mean.errors_from(&full);
         assert!(errors > 4.0, "{widths:?}: off by no more than {errors} standard errors");
@@ -278,12 +279,12 @@ fn full_gradient_is_the_unbiased_one_over_all_training_nodes_bit_for_bit() {
 
 #[test]
 fn an_estimator_declares_what_is_proved_of_it() {
-    assert_eq!(Estimator::full().property(), UNBIASED | CONSISTENT | EXACT);
-    assert_eq!(Estimator::unbiased().property(), UNBIASED);
-    assert_eq!(Estimator::consistent(&[0, 0]).unwrap().property(), UNBIASED);
-    assert_eq!(Estimator::consistent(&[0, 5]).unwrap().property(), CONSISTENT);
-    assert_eq!(Estimator::consistent(&[5, 0]).unwrap().property(), CONSISTENT);
-    assert_eq!(Estimator::consistent(&[5]).unwrap().property(), CONSISTENT);
+    assert_eq!(Estimator::full().property(), Property::EXACT);
+    assert_eq!(Estimator::unbiased().property(), Property::UNBIASED);
+    assert_eq!(Estimator::consistent(&[0, 0]).unwrap().property(), Property::UNBIASED);
+    assert_eq!(Estimator::consistent(&[0, 5]).unwrap().property(), Property::CONSISTENT);
+    assert_eq!(Estimator::consistent(&[5, 0]).unwrap().property(), Property::CONSISTENT);
+    assert_eq!(Estimator::consistent(&[5]).unwrap().property(), Property::CONSISTENT);
 }
 
 #[test]
@@ -292,8 +293,45 @@ fn nothing_is_declared_of_the_callers_own_draws() {
         let mut estimator = Estimator::consistent(&sizes).unwrap();
         let before = estimator.property();
         estimator.set_draws(1, &[3, 3, 8]).unwrap();
-        assert_eq!(estimator.property(), 0);
+        assert_eq!(estimator.property(), Property::NONE);
         estimator.set_draws(1, &[]).unwrap();
         assert_eq!(estimator.property(), before);
     }
+}
+
+/// A kind of estimator from outside the library, which draws 50 nodes at each of two layers.
+struct Fifty {
+    hops: [Hop; 2],
+}
+
+impl Kind for Fifty {
+    fn name(&self) -> &'static str {
+        "fifty"
+    }
+
+    fn property(&self) -> Property {
+        Property::CONSISTENT
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request::Nodes(Draws { hops: &self.hops, distribution: &Distribution::Importance })
+    }
+
+    fn try_clone(&self) -> Result<Box<dyn Kind>> {
+        Ok(Box::new(Fifty { hops: self.hops.clone() }))
+    }
+}
+
+#[test]
+fn a_new_kind_needs_nothing_but_its_own_implementation() {
+    let (graph, model) = (mixture(), Model::gcn(&[2, 6, 3], 5).unwrap());
+    let mut fifty = Estimator::new(Box::new(Fifty { hops: [Hop::Draw(50), Hop::Draw(50)] }));
+    let mut same = Estimator::consistent(&[50, 50]).unwrap();
+    same.set_distribution(Distribution::Importance).unwrap();
+    for _ in 0..3 {
+        let gradient = bits(fifty.gradient(&model, &graph, None).unwrap().1);
+        assert!(gradient == bits(same.gradient(&model, &graph, None).unwrap().1));
+    }
+    assert_eq!(fifty.description(), "fifty, seed 0");
+    assert!(matches!(fifty.set_draws(0, &[1]), Err(Error::Unsupported(text)) if text.contains("fifty")));
 }

@@ -11,7 +11,7 @@ use plimsoll::graph::{Graph, Matrix, Normalization, Split};
 use plimsoll::model::Model;
 use plimsoll::sample::Distribution;
 
-/// A random graph with all that a graph can have, its dense twin, and a model.
+/// A random graph with everything that a graph can have, the same in dense form, and a model.
 struct Case {
     graph: Graph,
     a: Array2<f64>,
@@ -39,13 +39,13 @@ impl Case {
             false => described.set_sparse_features(widths[0], &mut random),
         };
         let Described { mut graph, a } = described;
-        // Every third node is unlabelled, but never all; the others are dealt to the splits in a random order.
+        // Every third node is unlabelled, but never all nodes. The others go to the splits in a random order.
         let labels: Vec<i32> =
             (0..n).map(|v| if v % 3 == 2 { -1 } else { random.below(widths[num_layers]) as i32 }).collect();
         graph.set_labels(&labels).unwrap();
         let labelled: Vec<i32> = (0..n as i32).filter(|&v| labels[v as usize] >= 0).collect();
         let labelled = random.choose(&labelled, labelled.len());
-        // Of most nodes a gradient is computed over all, of fewer over those that they need.
+        // A gradient of most nodes is computed over all nodes, a gradient of fewer over the nodes that they need.
         let most = seed % 3 == 1;
         let (train, test) = labelled.split_at(if most { labelled.len() } else { labelled.len().div_ceil(2) });
         graph.set_split(Split::Train, train).unwrap();
@@ -87,8 +87,8 @@ fn for_each_case(mut check: impl FnMut(&mut Case, &Array2<f64>, &str)) {
     }
 }
 
-/// Single precision over sums of some 20 terms, 4 layers forward and 4 back, leaves some 1e-6 of the norm. (About one case
-/// in a thousand cancels further, or is so sure of its labels that the loss is 1e-12; the seeds here meet none.)
+/// In single precision, sums of some 20 terms over 4 layers forward and 4 back are wrong by about 1e-6 of the norm. (In about one
+/// case in a thousand more digits cancel, or the loss is as small as 1e-12; no seed here has such a case.)
 fn assert_near(found: &[f32], wanted: impl IntoIterator<Item = f64>, what: &str) {
     let (found, wanted): (_, Vec<f64>) = (reals(found), wanted.into_iter().collect());
     let (error, norm) = (distance(&found, &wanted), norm(&wanted));
@@ -98,8 +98,8 @@ fn assert_near(found: &[f32], wanted: impl IntoIterator<Item = f64>, what: &str)
 #[test]
 fn normalised_adjacency_is_that_of_the_formula() {
     for_each_case(|case, a_hat, name| {
-        // Three roundings: repeated weights add up to a float, in the entry and by halves in two degrees, and the rest is
-        // in double precision and rounded once.
+        // Three roundings: repeated weights are summed in floats, which affects the entry and, by half, each of two degrees; the
+        // rest is computed in double precision and rounded once.
         for (found, wanted) in dense::operator(&case.graph).iter().zip(a_hat) {
             assert!((found - wanted).abs() <= 3.01 * 2f64.powi(-24) * wanted.abs(), "{name}: {found} and {wanted}");
         }
@@ -172,15 +172,15 @@ fn exact_gradients_are_those_of_the_dense_program() {
     });
 }
 
-/// Where most nodes are learned from and features are sparse, the two lowest layers are worked together, some nodes after the
-/// other, in several sums.
+/// If most nodes are trained and features are sparse, the two lowest layers are computed together, a few nodes at a time, in
+/// several partial sums.
 #[test]
 fn gradients_over_most_nodes_of_a_wide_graph_are_those_of_the_dense_program() {
     let mut random = Random::new(12);
     let (n, columns, per_row) = (500, 90, 3);
     let Described { mut graph, .. } = Described::undirected(n, 900, true, &mut random);
     let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
-    // A third of the columns for each entry of a row, so that none comes twice.
+    // Each of a row's three entries has its own third of the columns, so that none is repeated.
     let third = columns / per_row;
     let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * third + random.below(third)) as i32).collect();
     let values: Vec<f32> = (0..n * per_row).map(|_| random.float(-1.0, 1.0)).collect();
@@ -191,8 +191,8 @@ fn gradients_over_most_nodes_of_a_wide_graph_are_those_of_the_dense_program() {
     }
     let a_hat = dense::operator(&graph);
     let all: Vec<i32> = random.choose(&(0..n as i32).collect::<Vec<_>>(), n);
-    // One after the other with the same estimator, which keeps its buffers. Of 260 nodes with 5 hidden numbers each layer is worked by
-    // itself. As many classes as hidden numbers, and two more, still go through Â last: their vectors are as long.
+    // All with the same estimator, which keeps its buffers. With 260 nodes and 5 hidden units each layer is computed by itself. With
+    // as many classes as hidden units, or two more, Â still comes last: the padded rows have the same length.
     let mut full = Estimator::full();
     for (count, upper) in [
         (450, &[5, 3][..]),
@@ -238,7 +238,7 @@ fn gradients_of_given_draws_are_those_of_the_dense_program() {
         for distribution in case.distributions() {
             let batch = case.random.choose(&train, train.len().div_ceil(2));
             let size = 1 + case.random.below(3 * case.a.nrows());
-            // Each layer is sampled or exact, and one at least is sampled.
+            // Each layer is sampled or exact, and at least one is sampled.
             let sampled = case.random.below(num_layers);
             let draws: Vec<Option<Vec<i32>>> =
                 (0..num_layers).map(|l| (l == sampled || case.random.chance(0.6)).then(|| case.nodes(size))).collect();
@@ -260,7 +260,7 @@ fn gradients_of_given_draws_are_those_of_the_dense_program() {
     });
 }
 
-/// Where every node is almost sure of its label, loss and gradient are small beside the probabilities they are made of.
+/// If every node is almost certain of its label, loss and gradient are small compared with the probabilities in them.
 #[test]
 fn loss_and_gradient_of_a_confident_model_keep_their_digits() {
     let graph = confident_graph();
@@ -279,7 +279,7 @@ fn loss_and_gradient_of_a_confident_model_keep_their_digits() {
     }
 }
 
-/// The oracle of the tests above is worth as much as its own derivative.
+/// The oracle of the tests above is only as good as its own derivative.
 #[test]
 fn gradients_of_the_dense_program_are_its_finite_differences() {
     let mut random = Random::new(5);
@@ -338,7 +338,7 @@ fn largest_error(model: &mut Model, graph: &Graph, estimator: &mut Estimator, ba
 #[test]
 fn every_gradient_is_the_finite_difference_of_its_loss() {
     let mut random = Random::new(4);
-    // Rising and falling: a layer multiplies by W first where it narrows, and by Â first where it widens.
+    // Widths rise and fall, because a layer multiplies by W first if it narrows and by Â first if it widens.
     for widths in [
         &[6, 3][..],
         &[3, 6],
@@ -381,8 +381,8 @@ fn every_gradient_is_the_finite_difference_of_its_loss() {
                 consistent(&hidden_only),
             ];
             for (i, (mut estimator, batch)) in estimators.into_iter().enumerate() {
-                // A loss near 1 in single precision is off by some 2^-24, its difference quotient by 1.5·128 times that:
-                // 1.1e-5, where ‖g‖ is between 0.2 and 1. The fifth derivative adds h⁴/30 = 1e-10 times itself.
+                // A loss near 1 is off by about 2^-24 in single precision, and its difference quotient by 1.5·128 times that, 1.1e-5;
+                // ‖g‖ is between 0.2 and 1. The fifth derivative adds h⁴/30 = 1e-10 times itself.
                 let error = largest_error(&mut model, &graph, &mut estimator, batch);
                 assert!(error <= 1e-4, "{widths:?}, sparse {sparse}, estimator {i}: off by {error:e} of the norm");
             }

@@ -1,4 +1,4 @@
-//! A block cut out by drawing only useful nodes is, in distribution, the one that plain draws over all nodes give.
+//! A block cut by drawing only useful nodes has the same distribution as one cut by plain draws over all nodes.
 
 mod common;
 
@@ -11,10 +11,10 @@ use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::kernel::Pick;
 use plimsoll::model::Model;
-use plimsoll::sample::{Block, Chain, Distribution, Draws, Layer, NodeMap, RowSpans, Sampler, UniformWay};
-use std::collections::HashMap;
+use plimsoll::sample::{Block, Cut, Distribution, Draws, Hop, Key, NodeMap, RowSpans, Sampler, UniformMethod};
+use std::collections::{HashMap, HashSet};
 
-/// A directed, weighted graph with self-loops: no two columns alike.
+/// A directed, weighted graph with self-loops. No two columns are the same.
 fn graph(n: usize, entries: usize, seed: u64) -> Graph {
     Described::directed(n, entries, true, &mut Random::new(seed)).graph
 }
@@ -35,26 +35,26 @@ fn nodes(list: &[i32]) -> Vec<usize> {
     list.iter().map(|&v| v as usize).collect()
 }
 
-fn input_nodes(chain: &Chain, l: usize) -> Vec<usize> {
-    match chain.inputs(l) {
+fn input_nodes(cut: &Cut, l: usize) -> Vec<usize> {
+    match cut.inputs(l) {
         (Pick::List(list), _) => nodes(list),
-        (Pick::From(_), _) => panic!("a cut chain has lists"),
+        (Pick::From(_), _) => panic!("a cut by blocks has lists"),
     }
 }
 
 /// The nodes that layer l computes.
-fn nodes_above(chain: &Chain, l: usize) -> Vec<usize> {
-    match chain.pick_above(l) {
+fn nodes_above(cut: &Cut, l: usize) -> Vec<usize> {
+    match cut.pick_above(l) {
         Pick::List(list) => nodes(list),
-        Pick::From(_) => panic!("a cut chain has lists"),
+        Pick::From(_) => panic!("a cut by blocks has lists"),
     }
 }
 
-/// Block l of a chain with a row for each node of `above` and a column for each node of the graph. Top nodes that no draw
-/// meets are not in the chain: their rows are zero.
-fn block(chain: &Chain, graph: &Graph, l: usize, above: &[usize]) -> Array2<f64> {
-    let (entries, _) = chain.operator(graph, l);
-    let (kept, inputs) = (nodes_above(chain, l), input_nodes(chain, l));
+/// Block l of a cut with a row for each node of `above` and a column for each node of the graph. Top nodes that no draw
+/// reaches are not in the cut: their rows are zero.
+fn block(cut: &Cut, graph: &Graph, l: usize, above: &[usize]) -> Array2<f64> {
+    let (entries, _) = cut.operator(graph, l);
+    let (kept, inputs) = (nodes_above(cut, l), input_nodes(cut, l));
     assert_eq!(kept.len(), entries.num_rows());
     let mut block = Array2::zeros((above.len(), graph.num_nodes()));
     for (i, node) in kept.iter().enumerate() {
@@ -65,7 +65,8 @@ fn block(chain: &Chain, graph: &Graph, l: usize, above: &[usize]) -> Array2<f64>
     block
 }
 
-/// How often each node was drawn, from its column's weight count/(t·P); checked to be whole and alike in all rows.
+/// How often each node was drawn, from its column's weight count/(t·P). Checks that the number is whole and the same in all
+/// rows.
 fn counts(
     block: &Array2<f64>,
     a_hat: &Array2<f64>,
@@ -79,7 +80,7 @@ fn counts(
         let mut count = None;
         for (&value, &a) in block.column(u).iter().zip(rows.column(u)).filter(|&(_, &a)| a != 0.0) {
             let times = value / a * size as f64 * p[u];
-            // Two roundings, of the weight and of its product with Â.
+            // Two roundings: of the weight, and of its product with Â.
             assert!((times - times.round()).abs() <= 2.1 * 2f64.powi(-24) * times, "node {u} is drawn {times} times");
             assert_eq!(*count.get_or_insert(times.round()), times.round(), "rows disagree about node {u}");
         }
@@ -118,7 +119,7 @@ fn each_distribution_follows_its_formula() {
             found.sort_unstable();
             assert_eq!(found, touched, "S is what the rows touch");
         }
-        block.forget(&mut map);
+        block.remove_from(&mut map);
         assert!((0..15).all(|v| map.get(v).is_none()));
     }
 }
@@ -130,10 +131,10 @@ fn a_node_given_twice_counts_twice() {
     let top = [2, 5, 9];
     let draws = [5, 5, 2, 7, 5, 9, 2, 0, 11];
     for (_, distribution) in distributions(12) {
-        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
-        let key = Draws { distribution: &distribution, seed: 0, step: 0 };
-        chain.cut(&graph, &top, 1, |_| Layer::Given(&draws), &key, &mut sampler).unwrap();
-        let found = counts(&block(&chain, &graph, 0, &nodes(&top)), &a_hat, &nodes(&top), draws.len(), &distribution);
+        let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
+        let drawn = Draws { hops: &[Hop::Given(draws.to_vec())], distribution: &distribution };
+        cut.below(&graph, &top, 1, drawn, Key { seed: 0, step: 0 }, &mut sampler).unwrap();
+        let found = counts(&block(&cut, &graph, 0, &nodes(&top)), &a_hat, &nodes(&top), draws.len(), &distribution);
         let touched = dense::touched(&a_hat, &nodes(&top));
         for (u, &found) in found.iter().enumerate() {
             let given = draws.iter().filter(|&&v| v as usize == u).count();
@@ -144,18 +145,18 @@ fn a_node_given_twice_counts_twice() {
 
 #[test]
 fn a_row_without_any_draw_is_a_zero_row_and_adds_log_c_to_the_loss() {
-    // A path 0 – 1 – 2 – 3 – 4 – 5; what node 5 is drawn for reaches 4 and 5 only.
+    // A path 0 – 1 – 2 – 3 – 4 – 5. Drawing node 5 reaches the rows 4 and 5 only.
     let mut graph = Graph::from_edges(6, &[0, 1, 2, 3, 4], &[1, 2, 3, 4, 5], None).unwrap();
     graph.set_features(2, &Random::new(1).floats(12)).unwrap();
     graph.set_labels(&[0, 1, 2, 0, 1, 2]).unwrap();
-    let mut chain = Chain::default();
-    let key = Draws { distribution: &Distribution::Uniform, seed: 0, step: 0 };
-    chain.cut(&graph, &[0, 4, 2], 1, |_| Layer::Given(&[5, 5]), &key, &mut Sampler::default()).unwrap();
-    assert_eq!((chain.top(), chain.missed()), (&[4][..], 2), "rows without a draw are left out, and counted");
-    let found = block(&chain, &graph, 0, &[0, 4, 2]);
+    let mut cut = Cut::default();
+    let drawn = Draws { hops: &[Hop::Given(vec![5, 5])], distribution: &Distribution::Uniform };
+    cut.below(&graph, &[0, 4, 2], 1, drawn, Key { seed: 0, step: 0 }, &mut Sampler::default()).unwrap();
+    assert_eq!((cut.top(), cut.missed()), (&[4][..], 2), "rows without a draw are left out, and counted");
+    let found = block(&cut, &graph, 0, &[0, 4, 2]);
     let a = dense::operator(&graph)[[4, 5]];
     let wanted = Array2::from_shape_fn((3, 6), |(i, u)| if (i, u) == (1, 5) { 6.0 * a } else { 0.0 });
-    // Every draw is node 5, of weight n/t·2 = 6, and the rounded product with Â.
+    // Both draws are node 5, which has the weight n/t·2 = 6; its product with Â is rounded.
     assert!((&found - &wanted).iter().all(|e| e.abs() <= 2f64.powi(-24)), "{found} is not {wanted}");
 
     for (widths, draws) in [(&[2, 3][..], 1), (&[2, 4, 3], 2)] {
@@ -178,24 +179,24 @@ fn a_row_without_any_draw_is_a_zero_row_and_adds_log_c_to_the_loss() {
 }
 
 #[test]
-fn every_layer_of_a_chain_draws_among_what_the_useful_rows_above_touch() {
+fn every_layer_of_a_cut_draws_among_what_the_useful_rows_above_touch() {
     const SIZES: [usize; 3] = [9, 7, 5];
     let mut useless = 0;
     for seed in 0..30 {
         let graph = graph(25, 45, seed);
         let a_hat = dense::operator(&graph);
         let top = [4, 0, 21, 13];
-        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
         for (name, distribution) in distributions(25) {
             for step in 0..20 {
-                let key = Draws { distribution: &distribution, seed, step };
-                chain.cut(&graph, &top, 3, |l| Layer::Draw(SIZES[l]), &key, &mut sampler).unwrap();
+                let drawn = Draws { hops: &SIZES.map(Hop::Draw), distribution: &distribution };
+                cut.below(&graph, &top, 3, drawn, Key { seed, step }, &mut sampler).unwrap();
                 let mut above = nodes(&top);
                 for l in (0..3).rev() {
                     if l < 2 {
-                        assert_eq!(nodes_above(&chain, l), above, "{name}: the rows of layer {l}");
+                        assert_eq!(nodes_above(&cut, l), above, "{name}: the rows of layer {l}");
                     }
-                    let found = counts(&block(&chain, &graph, l, &above), &a_hat, &above, SIZES[l], &distribution);
+                    let found = counts(&block(&cut, &graph, l, &above), &a_hat, &above, SIZES[l], &distribution);
                     let drawn: usize = found.iter().sum();
                     let over_touched = matches!(distribution, Distribution::Neighbors | Distribution::Ladies);
                     if over_touched && !above.is_empty() {
@@ -203,7 +204,7 @@ fn every_layer_of_a_chain_draws_among_what_the_useful_rows_above_touch() {
                     }
                     assert!(drawn <= SIZES[l]);
                     useless += SIZES[l] - drawn;
-                    above = input_nodes(&chain, l);
+                    above = input_nodes(&cut, l);
                     let mut kept = above.clone();
                     kept.sort_unstable();
                     let wanted: Vec<usize> = (0..25).filter(|&u| found[u] > 0).collect();
@@ -213,6 +214,57 @@ fn every_layer_of_a_chain_draws_among_what_the_useful_rows_above_touch() {
         }
     }
     assert!(useless > 1000, "draws that no row is linked to are not among the columns, but among the draws");
+}
+
+/// All that a model asks of a cut: for each layer the nodes it computes, its inputs and the entries of its operator.
+fn contents(cut: &Cut, graph: &Graph, num_layers: usize) -> Vec<Vec<i64>> {
+    let list = |pick: Pick<'_>, count: usize| (0..count).map(|i| pick.at(i) as i64).collect::<Vec<_>>();
+    let flags = [cut.exact_input(), cut.is_rows(), cut.is_whole()].map(i64::from);
+    let mut all = vec![flags.to_vec(), vec![cut.missed() as i64]];
+    for l in 0..num_layers {
+        all.push(list(cut.pick_above(l), cut.count_above(l)));
+        if l == 0 && cut.exact_input() {
+            continue;
+        }
+        let (inputs, count) = cut.inputs(l);
+        all.push(list(inputs, count));
+        let (operator, rows) = cut.operator(graph, l);
+        for row in list(rows, cut.count_above(l)) {
+            let (columns, values) = operator.row(row as usize);
+            all.push(columns.iter().zip(values).flat_map(|(&u, a)| [i64::from(u), i64::from(a.to_bits())]).collect());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_cut_in_reused_buffers_is_the_same_as_a_new_one() {
+    let graphs = [
+        graph(25, 60, 1),
+        Described::undirected(40, 90, true, &mut Random::new(2)).graph,
+        Graph::from_edges(30, &[], &[], None).unwrap(),
+    ];
+    assert!(graphs[2].is_identity() && !graphs[0].is_identity());
+    let hops = [vec![], vec![Hop::Draw(6); 3], vec![Hop::Exact, Hop::Draw(9), Hop::Given(vec![3, 1, 3])]];
+    let (mut random, mut reused, mut sampler) = (Random::new(3), Cut::default(), Sampler::default());
+    let mut numbers = HashSet::new();
+    for step in 0..300 {
+        let graph = &graphs[random.below(3)];
+        let count = 1 + random.below(6);
+        let top = random.choose(&(0..25).collect::<Vec<_>>(), count);
+        let (form, hops, num_layers) = (random.below(4), &hops[random.below(3)], 3);
+        let draws = Draws { hops, distribution: &Distribution::Uniform };
+        let mut cut_into = |cut: &mut Cut| match form {
+            0 => cut.whole(graph),
+            1 => cut.whole_below(graph, &top, num_layers).unwrap(),
+            _ => cut.below(graph, &top, num_layers, draws, Key { seed: 1, step }, &mut sampler).unwrap(),
+        };
+        let mut new = Cut::default();
+        cut_into(&mut reused);
+        cut_into(&mut new);
+        assert_eq!(contents(&reused, graph, num_layers), contents(&new, graph, num_layers), "step {step}");
+        assert!(numbers.insert(reused.number()) && numbers.insert(new.number()), "every cut has a number of its own");
+    }
 }
 
 /// Counts of multinomial draws, as (counts, probability).
@@ -247,12 +299,12 @@ fn how_often_each_useful_node_is_drawn_is_multinomial() {
     let touched = dense::touched(&a_hat, &[0, 1]);
     assert_eq!(touched, [0, 1, 2, 3]);
     for (name, distribution) in distributions(6) {
-        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
         let mut found: HashMap<Vec<usize>, f64> = HashMap::new();
         for step in 0..CUTS as u64 {
-            let key = Draws { distribution: &distribution, seed: 11, step };
-            chain.cut(&graph, &[0, 1], 1, |_| Layer::Draw(SIZE), &key, &mut sampler).unwrap();
-            let counts = counts(&block(&chain, &graph, 0, &[0, 1]), &a_hat, &[0, 1], SIZE, &distribution);
+            let drawn = Draws { hops: &[Hop::Draw(SIZE)], distribution: &distribution };
+            cut.below(&graph, &[0, 1], 1, drawn, Key { seed: 11, step }, &mut sampler).unwrap();
+            let counts = counts(&block(&cut, &graph, 0, &[0, 1]), &a_hat, &[0, 1], SIZE, &distribution);
             *found.entry(counts[..4].to_vec()).or_default() += 1.0;
         }
         // Five cells: the four nodes and all the others.
@@ -275,18 +327,18 @@ fn how_often_each_useful_node_is_drawn_is_multinomial() {
 #[test]
 fn uniform_draws_on_a_symmetric_graph_are_multinomial_in_whichever_way_they_are_made() {
     for (nodes, size, cuts, way) in [
-        (16, 4, 40_000, UniformWay::ByRows),
-        (60, 4, 200_000, UniformWay::ByColumns),
-        (16, 7, 40_000, UniformWay::AfterReading),
+        (16, 4, 40_000, UniformMethod::ByRows),
+        (60, 4, 200_000, UniformMethod::ByColumns),
+        (16, 7, 40_000, UniformMethod::AfterReading),
     ] {
-        assert_eq!(UniformWay::cheapest(true, 3, 9, size, nodes), way);
+        assert_eq!(UniformMethod::cheapest(true, 3, 9, size, nodes), way);
         assert_multinomial(nodes, size, cuts);
     }
 }
 
 fn assert_multinomial(num_nodes: usize, size: usize, cuts: usize) {
-    // Rows 0, 1 and 2 are linked to one another and to 3; 3 is also linked to five others, so its row is a long one. Their
-    // entries are in four columns of two to three rows each.
+    // Rows 0, 1 and 2 are linked to one another and to 3, which is also linked to five others, so its row is long. The entries of
+    // the three rows are in four columns of two to three rows each.
     let links = [(0, 1), (1, 2), (0, 3), (2, 3), (3, 4), (3, 5), (3, 6), (3, 7), (3, 8), (9, 10)];
     let (sources, targets): (Vec<i32>, Vec<i32>) = links.into_iter().unzip();
     let graph = Graph::from_edges(num_nodes, &sources, &targets, None).unwrap();
@@ -294,12 +346,12 @@ fn assert_multinomial(num_nodes: usize, size: usize, cuts: usize) {
     let entries: i64 = (0..3).map(|v| graph.operator().indptr[v + 1] - graph.operator().indptr[v]).sum();
     assert_eq!(entries, 9);
     assert_eq!(dense::touched(&a_hat, &[0, 1, 2]), [0, 1, 2, 3]);
-    let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+    let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
     let mut found: HashMap<Vec<usize>, f64> = HashMap::new();
     for step in 0..cuts as u64 {
-        let key = Draws { distribution: &Distribution::Uniform, seed: 5, step };
-        chain.cut(&graph, &[0, 1, 2], 1, |_| Layer::Draw(size), &key, &mut sampler).unwrap();
-        let found_block = block(&chain, &graph, 0, &[0, 1, 2]);
+        let drawn = Draws { hops: &[Hop::Draw(size)], distribution: &Distribution::Uniform };
+        cut.below(&graph, &[0, 1, 2], 1, drawn, Key { seed: 5, step }, &mut sampler).unwrap();
+        let found_block = block(&cut, &graph, 0, &[0, 1, 2]);
         let counts = counts(&found_block, &a_hat, &[0, 1, 2], size, &Distribution::Uniform);
         *found.entry(counts[..4].to_vec()).or_default() += 1.0;
     }
@@ -320,14 +372,14 @@ fn assert_multinomial(num_nodes: usize, size: usize, cuts: usize) {
 fn many_draws_of_few_nodes_have_the_moments_of_a_multinomial_and_cost_no_more() {
     let graph = graph(30, 60, 4);
     let (a_hat, top) = (dense::operator(&graph), [3, 17, 8]);
-    let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+    let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
     for (name, distribution) in distributions(30) {
         let p = dense::probabilities(&a_hat, &nodes(&top), &distribution);
         let touched = dense::touched(&a_hat, &nodes(&top));
         let mut drawn = |size: usize, step: u64| {
-            let key = Draws { distribution: &distribution, seed: 7, step };
-            chain.cut(&graph, &top, 1, |_| Layer::Draw(size), &key, &mut sampler).unwrap();
-            block(&chain, &graph, 0, &nodes(&top))
+            let drawn = Draws { hops: &[Hop::Draw(size)], distribution: &distribution };
+            cut.below(&graph, &top, 1, drawn, Key { seed: 7, step }, &mut sampler).unwrap();
+            block(&cut, &graph, 0, &nodes(&top))
         };
         let (size, cuts) = (5000, 2000);
         let counts = |block| counts(&block, &a_hat, &nodes(&top), size, &distribution);
@@ -347,7 +399,7 @@ fn many_draws_of_few_nodes_have_the_moments_of_a_multinomial_and_cost_no_more() 
         let scale = (eu * (1.0 - p[u]) * ev * (1.0 - p[v])).sqrt();
         assert!((product + eu * p[v]).abs() <= 5.0 * scale / n.sqrt(), "{name}: covariance {product}");
 
-        // So many that each node's share is its probability, and the block the exact one.
+        // With this many draws each node's share is its probability, and the block is the exact one.
         for size in [1 << 40, 1 << 63, usize::MAX] {
             let (found, exact) = (drawn(size, 0), a_hat.select(Axis(0), &nodes(&top)));
             assert!(found.iter().zip(&exact).all(|(x, a)| (x - a).abs() <= 1e-4 * a), "{name}: {found} is not {exact}");
@@ -368,12 +420,12 @@ fn number_of_useful_draws_is_binomial_for_large_samples_too() {
         assert!(0.05 < useful && useful < 0.95);
         let (mean, variance) = (SIZE as f64 * useful, SIZE as f64 * useful * (1.0 - useful));
         let mut numbers = Moments::new(2);
-        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
         for step in 0..CUTS as u64 {
-            let key = Draws { distribution: &distribution, seed: 12, step };
-            chain.cut(&graph, &top, 1, |_| Layer::Draw(SIZE), &key, &mut sampler).unwrap();
+            let drawn = Draws { hops: &[Hop::Draw(SIZE)], distribution: &distribution };
+            cut.below(&graph, &top, 1, drawn, Key { seed: 12, step }, &mut sampler).unwrap();
             let number: usize =
-                counts(&block(&chain, &graph, 0, &nodes(&top)), &a_hat, &nodes(&top), SIZE, &distribution).iter().sum();
+                counts(&block(&cut, &graph, 0, &nodes(&top)), &a_hat, &nodes(&top), SIZE, &distribution).iter().sum();
             numbers.add([number as f64, (number as f64 - mean).powi(2)]);
         }
         let off = numbers.largest_error_from(&[mean, variance], 0.0);
@@ -381,7 +433,7 @@ fn number_of_useful_draws_is_binomial_for_large_samples_too() {
     }
 }
 
-/// Operator of two layers, with a row for each top node and a column for each node, by plain draws over all nodes.
+/// The operator of two layers by plain draws over all nodes, with a row for each top node and a column for each node.
 fn plain_product(
     a_hat: &Array2<f64>,
     top: &[i32],
@@ -411,27 +463,27 @@ fn moments_of_two_layers_are_those_of_plain_draws() {
     let exact = a_hat.select(Axis(0), &nodes(&top)).dot(&a_hat).as_standard_layout().to_owned();
     let with_squares = |m: &Array2<f64>| m.iter().copied().chain(m.iter().map(|x| x * x)).collect::<Vec<_>>();
     for (name, distribution) in distributions(10) {
-        let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
+        let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
         let mut random = Random::new(13);
-        let (mut cut, mut plain) = (Moments::new(2 * exact.len()), Moments::new(2 * exact.len()));
+        let (mut sampled, mut plain) = (Moments::new(2 * exact.len()), Moments::new(2 * exact.len()));
         for step in 0..CUTS as u64 {
-            let key = Draws { distribution: &distribution, seed: 13, step };
-            chain.cut(&graph, &top, 2, |l| Layer::Draw(SIZES[l]), &key, &mut sampler).unwrap();
-            let between = input_nodes(&chain, 1);
-            let upper = block(&chain, &graph, 1, &nodes(&top)).select(Axis(1), &between);
-            cut.add(with_squares(&upper.dot(&block(&chain, &graph, 0, &between))));
+            let drawn = Draws { hops: &SIZES.map(Hop::Draw), distribution: &distribution };
+            cut.below(&graph, &top, 2, drawn, Key { seed: 13, step }, &mut sampler).unwrap();
+            let between = input_nodes(&cut, 1);
+            let upper = block(&cut, &graph, 1, &nodes(&top)).select(Axis(1), &between);
+            sampled.add(with_squares(&upper.dot(&block(&cut, &graph, 0, &between))));
             plain.add(with_squares(&plain_product(&a_hat, &top, SIZES, &distribution, &mut random)));
         }
-        // Means and second moments of 30 entries: all within 5 standard errors but for a probability of 4e-5.
-        let off = cut.largest_difference(&plain);
+        // Means and second moments of 30 entries exceed 5 standard errors with a probability of 4e-5 in total.
+        let off = sampled.largest_difference(&plain);
         assert!(off <= 5.0, "{name}: the moments of the two are {off} standard errors apart");
-        // The weights make each block right in the mean, so the product is.
-        let off = cut.largest_error_from(exact.as_slice().unwrap(), 1e-6);
+        // The weights make each block unbiased, and so the product.
+        let off = sampled.largest_error_from(exact.as_slice().unwrap(), 1e-6);
         assert!(off <= 5.0, "{name}: the mean is {off} standard errors away from Â·Â");
     }
 }
 
-/// Draws are cut on a path of their own; given the same nodes, and as many that no row is linked to, nothing differs.
+/// Drawn nodes and given nodes take different code. With the same nodes, and as many useless ones, the result is the same.
 #[test]
 fn a_drawn_gradient_is_that_of_the_same_draws_given() {
     const SIZES: [usize; 2] = [12, 15];
@@ -446,15 +498,15 @@ fn a_drawn_gradient_is_that_of_the_same_draws_given() {
         drawing.set_distribution(copy(&distribution)).unwrap();
         drawing.set_seed(21);
         for step in 0..10 {
-            let (mut chain, mut sampler) = (Chain::default(), Sampler::default());
-            let key = Draws { distribution: &distribution, seed: 21, step };
+            let (mut cut, mut sampler) = (Cut::default(), Sampler::default());
+            let drawn = Draws { hops: &SIZES.map(Hop::Draw), distribution: &distribution };
             let train = graph.split(Split::Train);
-            chain.cut(&graph, train, 2, |l| Layer::Draw(SIZES[l]), &key, &mut sampler).unwrap();
+            cut.below(&graph, train, 2, drawn, Key { seed: 21, step }, &mut sampler).unwrap();
             let mut given = Estimator::consistent(&[0, 0]).unwrap();
             given.set_distribution(copy(&distribution)).unwrap();
             for l in [0, 1] {
-                let above = if l == 1 { nodes(train) } else { nodes_above(&chain, l) };
-                let counts = counts(&block(&chain, &graph, l, &above), &a_hat, &above, SIZES[l], &distribution);
+                let above = if l == 1 { nodes(train) } else { nodes_above(&cut, l) };
+                let counts = counts(&block(&cut, &graph, l, &above), &a_hat, &above, SIZES[l], &distribution);
                 let mut draws: Vec<i32> = (0..30).flat_map(|u| vec![u as i32; counts[u]]).collect();
                 if draws.len() < SIZES[l] {
                     let touched = dense::touched(&a_hat, &above);
@@ -466,7 +518,7 @@ fn a_drawn_gradient_is_that_of_the_same_draws_given() {
             let (loss, gradient) = drawing.gradient(&model, &graph, None).unwrap();
             let (same_loss, same) = given.gradient(&model, &graph, None).unwrap();
             if name == "uniform" {
-                // Nodes are met in another order, and sums run in another one.
+                // Nodes are met in a different order, so sums run in a different order.
                 let [gradient, same] = [gradient, same].map(|g| g.iter().map(|&g| f64::from(g)).collect::<Vec<_>>());
                 assert!(distance(&gradient, &same) <= 1e-6 * norm(&same), "{name}, step {step}");
                 assert!((loss - same_loss).abs() <= 1e-6 * same_loss, "{name}, step {step}");

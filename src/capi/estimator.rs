@@ -6,8 +6,8 @@ use super::handle::Object;
 use super::model::plim_model;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
-use crate::error::{ForThe, Result};
-use crate::estimator::{Estimator, Problem};
+use crate::error::{Error, ForThe, Result};
+use crate::estimator::{Estimator, Problem, Property};
 use crate::sample::Distribution;
 
 /// Computes or estimates gradients of a model. Free it with plim_estimator_free().
@@ -44,12 +44,29 @@ impl Object for Estimator {
     type Facts = EstimatorFacts;
 
     fn facts(&self) -> EstimatorFacts {
-        EstimatorFacts { property: self.property() }
+        EstimatorFacts { property: property_bits(self.property()) }
     }
 }
 
 impl Opaque for plim_estimator {
     type Object = Estimator;
+}
+
+fn property_bits(property: Property) -> u32 {
+    let bit = |is: bool, bit: u32| if is { bit } else { 0 };
+    bit(property.unbiased, PLIM_PROPERTY_UNBIASED)
+        | bit(property.consistent, PLIM_PROPERTY_CONSISTENT)
+        | bit(property.exact, PLIM_PROPERTY_EXACT)
+}
+
+fn distribution_of(constant: i32) -> Result<Distribution> {
+    match constant {
+        PLIM_DISTRIBUTION_UNIFORM => Ok(Distribution::Uniform),
+        PLIM_DISTRIBUTION_IMPORTANCE => Ok(Distribution::Importance),
+        PLIM_DISTRIBUTION_NEIGHBORS => Ok(Distribution::Neighbors),
+        PLIM_DISTRIBUTION_LADIES => Ok(Distribution::Ladies),
+        _ => Err(Error::InvalidArgument(format!("distribution = {constant} is not a PLIM_DISTRIBUTION_ constant"))),
+    }
 }
 
 /// Creates the full estimator: the exact gradient over all training nodes. It takes no batch.
@@ -205,7 +222,7 @@ pub extern "C" fn plim_estimator_set_seed(estimator: *mut plim_estimator, seed: 
 pub extern "C" fn plim_estimator_set_distribution(estimator: *mut plim_estimator, distribution: i32) -> plim_status {
     guard(|| {
         let estimator = ptr::handle("estimator", estimator)?;
-        let distribution = Distribution::from_constant(distribution)?;
+        let distribution = distribution_of(distribution)?;
         estimator.write()?.set_distribution(distribution)
     })
 }

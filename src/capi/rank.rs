@@ -1,6 +1,6 @@
 //! Learning to rank.
 
-use super::constant::constant;
+use super::constant::{Constant, constant};
 use super::estimator::{gradient_on, plim_estimator};
 use super::guard::{getter, guard};
 use super::handle::Object;
@@ -65,6 +65,23 @@ impl Object for Data {
 
 impl Opaque for plim_rank_data {
     type Object = Data;
+}
+
+impl Constant for Gain {
+    const ARGUMENT: &'static str = "gain";
+    const PREFIX: &'static str = "PLIM_RANK_GAIN_";
+    const ALL: &'static [(i32, Self)] =
+        &[(PLIM_RANK_GAIN_EXPONENTIAL, Gain::Exponential), (PLIM_RANK_GAIN_LINEAR, Gain::Linear)];
+}
+
+impl Constant for Measure {
+    const ARGUMENT: &'static str = "measure";
+    const PREFIX: &'static str = "PLIM_RANK_MEASURE_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_RANK_MEASURE_LOSS, Measure::Loss),
+        (PLIM_RANK_MEASURE_ACCURACY, Measure::Accuracy),
+        (PLIM_RANK_MEASURE_NDCG, Measure::Ndcg),
+    ];
 }
 
 /// Relevance and offsets.
@@ -308,7 +325,7 @@ pub unsafe extern "C" fn plim_rank_data_set_split(
 pub extern "C" fn plim_rank_data_set_ndcg(data: *mut plim_rank_data, cutoff: usize, gain: i32) -> plim_status {
     guard(|| {
         let data = ptr::handle("data", data)?;
-        data.write()?.set_ndcg(cutoff, Gain::try_from(gain)?);
+        data.write()?.set_ndcg(cutoff, constant::<Gain>(gain)?);
         Ok(())
     })
 }
@@ -544,7 +561,7 @@ pub unsafe extern "C" fn plim_rank_measure(
 ) -> plim_status {
     guard(|| {
         let (model, data) = (ptr::handle("model", model)?, ptr::handle("data", data)?);
-        let (split, measure) = (constant::<Split>(split)?, Measure::try_from(measure)?);
+        let (split, measure) = (constant::<Split>(split)?, constant::<Measure>(measure)?);
         let (model, data) = (model.read()?, data.read()?);
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, data.split(split).len()) }?;

@@ -1,10 +1,10 @@
 //! The two lowest layers of a full step without H^(1), which is the largest matrix of all: a row for each node.
 //!
-//! Z = H·W1 with H = max(Â·XW0, 0) is made from XW0 with a few rows of H at a time, and the gradient makes them once more. So there
-//! is one matrix of nodes × hidden width, which is XW0 first, and the gradient by Â·XW0 later; of two layers it also holds, in
-//! between, what is narrower: the logits, and the gradient by them. Of H as a whole nothing is kept but its signs.
+//! Z = H·W1 with H = max(Â·XW0, 0) is computed from XW0, a few rows of H at a time, and the gradient computes those rows again.
+//! So there is a single matrix of nodes × hidden width. It holds XW0 first and the gradient by Â·XW0 later. In a model of two
+//! layers it also holds, in between, the logits and the gradient by them, which are narrower. Only the signs of H are kept.
 //!
-//! Costs, against keeping H: a product with Â once more, and the rows of XW0 that the logits have taken the place of.
+//! The price for not keeping H is one more product with Â, and the rows of XW0 that the logits have overwritten.
 
 use super::Model;
 use super::transposed::{spread, transpose};
@@ -13,13 +13,13 @@ use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Threads, table};
 use std::ops::Range;
 
-/// How many numbers a few rows may take, on a thread's stack.
+/// The size of a few rows, in numbers. They are on a thread's stack.
 const PIECE: usize = 4096;
 
 #[repr(align(64))]
 struct Piece([f32; PIECE]);
 
-/// Where H is positive: a bit for each number, and whole bytes for a row.
+/// Where H is positive: a bit for each number, in whole bytes for each row.
 #[derive(Default)]
 pub struct Signs(Vec<u8>);
 
@@ -29,7 +29,7 @@ impl Signs {
         self.0.capacity()
     }
 
-    /// Those of so many rows, which take so many bytes each.
+    /// The signs of this many rows, with this many bytes each.
     fn of(&mut self, rows: usize, bytes: usize) -> Result<&mut [u8]> {
         if self.0.len() < rows * bytes {
             self.0 = Vec::new();
@@ -39,7 +39,7 @@ impl Signs {
     }
 }
 
-/// Writes down where rows of this width are positive.
+/// Records where rows of this width are positive.
 fn note(rows: &[f32], width: usize, signs: &mut [u8]) {
     for (row, signs) in rows.chunks_exact(width).zip(signs.chunks_exact_mut(width.div_ceil(8))) {
         let (eights, rest) = row.as_chunks::<8>();
@@ -52,15 +52,15 @@ fn note(rows: &[f32], width: usize, signs: &mut [u8]) {
     }
 }
 
-/// Bit c tells whether number c is positive. A bit at each place first, which is work for vectors.
+/// Bit c is set if number c is positive. Each bit is computed in its own lane, so that vectors can do it.
 fn signs_of(eight: &[f32; 8]) -> u8 {
     let bits: [u32; 8] = std::array::from_fn(|c| if eight[c] > 0.0 { 1 << c } else { 0 });
     bits.into_iter().fold(0, |all, bit| all | bit) as u8
 }
 
-/// Makes rows of this width 0 wherever those that were noted are not positive.
+/// Sets rows of this width to 0 wherever the recorded rows are not positive.
 fn stop(rows: &mut [f32], width: usize, signs: &[u8]) {
-    // All bits of a number or none, by a comparison with the same bit for all eights.
+    // Keeps all bits of a number or none, by a comparison with a bit that is the same in every group of eight.
     let kept = |x: f32, c: usize, sign: u8| {
         let bit = 1 << c;
         f32::from_bits(x.to_bits() & if u32::from(sign) & bit == bit { u32::MAX } else { 0 })
@@ -76,13 +76,13 @@ fn stop(rows: &mut [f32], width: usize, signs: &[u8]) {
 
 /// Where the gradient by Â·H·W1 is.
 pub enum Delta<'a> {
-    /// Here, with a row for each node.
+    /// In this slice, with a row for each node.
     Of(&'a [f32]),
-    /// In the place of XW0, with a row for each of these nodes.
+    /// In the buffer of XW0, with a row for each of these nodes.
     InPlace(&'a [i32]),
 }
 
-/// The two layers of a model on a graph whose Â is symmetric, all nodes at the input of both.
+/// The two lowest layers of a model on a graph whose Â is symmetric, with all nodes at the input of both.
 pub struct Folded<'a> {
     graph: &'a Graph,
     threads: &'a Threads,
@@ -94,32 +94,32 @@ pub struct Folded<'a> {
     /// Width of H·W1.
     width: usize,
     nodes: usize,
-    /// How the nodes are shared, and H's gradient is summed.
+    /// How threads share the nodes and sum the gradient by H.
     parts: Parts,
 }
 
 impl<'a> Folded<'a> {
-    /// Whether a row of H is no more than a thread has room for.
+    /// Whether a row of H fits a thread's stack.
     pub fn fits(model: &Model) -> bool {
         model.widths[1] <= PIECE
     }
 
-    /// Of these.
+    /// The two lowest layers of this model on this graph.
     pub fn new(model: &'a Model, graph: &'a Graph, threads: &'a Threads) -> Result<Self> {
         let Rows::Sparse(features) = graph.features()?.rows() else {
             return Err(Error::Internal("folded layers above dense features".to_string()));
         };
         let (nodes, hidden, width) = (graph.num_nodes(), model.widths[1], model.widths[2]);
-        // Sums beside the first take no more than a sixteenth of XW0.
+        // Partial sums beside the first take at most a sixteenth of the size of XW0.
         let parts = Parts::of_made(nodes, width).within(hidden, nodes * hidden / 16);
         let (w0, w1) = (model.weights(0), model.weights(1));
         Ok(Folded { graph, threads, features, w0, w1, hidden, width, nodes, parts })
     }
 
-    /// `features ← XW0`, `product ← H·W1`, and where H is positive.
+    /// `features ← XW0`, `product ← H·W1`, and the signs of H.
     pub fn forward(&self, features: &mut Buffer, product: &mut Buffer, signs: &mut Signs) -> Result<()> {
         let &Folded { hidden, width, parts, .. } = self;
-        // The logits, which take its place, may be wider.
+        // The logits, which overwrite it, may be wider.
         features.try_resize(self.nodes * hidden.max(width))?;
         product.try_resize(self.nodes * width)?;
         let features = &mut features[..self.nodes * hidden];
@@ -139,8 +139,8 @@ impl<'a> Folded<'a> {
         Ok(())
     }
 
-    /// From the gradient by Â·H·W1 to those by W0 and W1, after [`Folded::forward`] with the same buffers; H·W1 itself is not
-    /// needed any more.
+    /// From the gradient by Â·H·W1 to the gradients by W0 and W1, after [`Folded::forward`] with the same buffers. H·W1 itself is
+    /// no longer needed.
     pub fn backward(
         &self,
         features: &mut Buffer,
@@ -151,7 +151,7 @@ impl<'a> Folded<'a> {
     ) -> Result<()> {
         let &Folded { hidden, width, parts, nodes, threads, .. } = self;
         let operator = Rows::Sparse(self.graph.operator());
-        // E, the gradient by H·W1, in the place of the product.
+        // E, the gradient by H·W1, overwrites the product.
         match delta {
             Delta::Of(delta) => threads.times(operator, Pick::From(0), delta, width, Finish::Plain, product),
             Delta::InPlace(top) => {
@@ -172,7 +172,7 @@ impl<'a> Folded<'a> {
             });
         })?;
 
-        // The gradient by Â·XW0, in the place of XW0.
+        // The gradient by Â·XW0 overwrites XW0.
         transpose(self.w1, width, transposed)?;
         let (transposed, bytes) = (&**transposed, hidden.div_ceil(8));
         let signs = (signs.of(nodes, bytes)?, parts.length() * bytes);
@@ -183,7 +183,8 @@ impl<'a> Folded<'a> {
             stop(out, hidden, signs);
         });
 
-        // That by XW0 is made and used a few rows at a time. Nothing is in the product's place any more, so sums can be.
+        // The gradient by XW0 is computed and used a few rows at a time. The product is no longer needed, so its buffer holds
+        // partial sums.
         let (features, height) = (&*features, self.w0.len() / hidden);
         let parts = Parts::of_sparse(nodes, self.features.mean_entries(), height, hidden).within(height, nodes * width);
         threads.sum(parts, (gradient0, hidden), product, &|part, sum| {
@@ -194,17 +195,17 @@ impl<'a> Folded<'a> {
         })
     }
 
-    /// What a product with Â costs, for [`Threads::each_pair`].
+    /// The cost of a product with Â, for [`Threads::each_pair`].
     fn work(&self) -> (usize, usize) {
         (self.graph.operator().indices.len(), self.hidden)
     }
 
-    /// `out ← XW0`, as many rows as there are.
+    /// `out ← XW0`, as many rows as `out` has.
     fn times_features(&self, out: &mut [f32]) {
         self.threads.times(Rows::Sparse(self.features), Pick::From(0), self.w0, self.hidden, Finish::Plain, out);
     }
 
-    /// Calls `with(nodes, rows)` for a few rows of Â·M after the other, finished, M being as wide as H.
+    /// Calls `with(nodes, rows)` for a few rows of Â·M at a time, finished. M is as wide as H.
     fn by_pieces(
         &self,
         nodes: Range<usize>,

@@ -1,12 +1,13 @@
 //! Prediction, hidden representations and evaluation: exact passes, no draws.
 
-use super::{Model, Workspace};
+use super::{Model, Room, Workspace};
 use crate::error::{Error, Result, try_filled};
 use crate::graph::{Graph, Split};
-use crate::sample::{Cut, Distribution, Draws, Layer};
+use crate::kernel::Pick;
+use crate::sample::{Draws, Key};
 
 impl Model {
-    /// Class probabilities of `nodes` (`None`: all), a row per node, handed to `take`.
+    /// Passes the class probabilities of `nodes` (`None`: all), a row per node, to `take`.
     pub fn predict<R>(&self, graph: &Graph, nodes: Option<&[i32]>, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
         self.exact_pass(graph, nodes, self.num_layers() - 1, |workspace| {
             let probabilities = workspace.softmax(self)?;
@@ -15,7 +16,7 @@ impl Model {
         })
     }
 
-    /// H^(layer+1) of `nodes` (`None`: all), a row per node, handed to `take`; of the last layer the logits.
+    /// Passes H^(layer+1) of `nodes` (`None`: all), a row per node, to `take`; for the last layer the logits.
     pub fn embed<R>(
         &self,
         graph: &Graph,
@@ -30,7 +31,7 @@ impl Model {
         })
     }
 
-    /// Checks that there is a layer of this number.
+    /// Checks that the model has a layer with this number.
     pub fn check_layer(&self, layer: usize) -> Result<()> {
         if layer >= self.num_layers() {
             let text = format!("layer = {layer}, but the model has {} layers", self.num_layers());
@@ -57,7 +58,8 @@ impl Model {
                 ranges.push(start..start + graph.split(split).len());
                 hits.push(ranges[ranges.len() - 1].clone().filter(|&i| is_hit(i)).count());
             }
-            let losses = workspace.cross_entropies(self, labels)?;
+            let rows = if whole { Pick::From(0) } else { Pick::List(nodes) };
+            let losses = workspace.cross_entropies(self, labels, rows)?;
             let measure = |(range, hits): (std::ops::Range<usize>, usize)| {
                 let count = range.len() as f64;
                 let loss = range.map(|i| losses[row_of(i)]).sum::<f64>() / count;
@@ -70,8 +72,8 @@ impl Model {
         })
     }
 
-    /// How often each class was taken for each: row-major, a row per class as labelled, a column per class as predicted,
-    /// as many of both as the model has outputs.
+    /// The confusion matrix, row-major: a row for each class as labelled, a column for each class as predicted, as many of both
+    /// as the model has outputs.
     pub fn confusion(&self, graph: &Graph, split: Split) -> Result<Vec<usize>> {
         let classes = self.widths[self.num_layers()];
         let labels = graph.labels()?;
@@ -97,8 +99,8 @@ impl Model {
         (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
     }
 
-    /// Runs all layers for the nodes of some splits, which must be labelled. `work` gets the nodes, and whether the rows are
-    /// those of the whole graph rather than theirs.
+    /// Runs all layers for the nodes of some splits, which must be labelled. `work` receives the nodes, and whether there is a row
+    /// for each node of the graph rather than for each of them.
     fn labelled_pass<R>(
         &self,
         graph: &Graph,
@@ -113,7 +115,7 @@ impl Model {
             crate::error::try_reserve(&mut nodes, more.len(), "nodes")?;
             nodes.extend_from_slice(more);
         }
-        // Most nodes: a pass over all is cheaper than finding out which are needed. The bits are the same.
+        // For most nodes a pass over all is cheaper than finding out which are needed. The bits are the same.
         let whole = 2 * nodes.len() >= graph.num_nodes();
         let last = self.num_layers() - 1;
         self.exact_pass(graph, (!whole).then_some(&nodes), last, |workspace| work(workspace, &nodes, whole))
@@ -132,16 +134,13 @@ impl Model {
             graph.check_nodes(nodes, "nodes")?;
         }
         let threads = self.threads()?;
-        self.workspaces.with(|workspace| {
+        self.rooms.with(|room| {
+            let Room { cut, sampler, workspace } = room;
             match nodes {
-                None => workspace.cut.chain.whole(graph),
-                Some(nodes) => {
-                    let none = Draws { distribution: &Distribution::Uniform, seed: 0, step: 0 };
-                    let Cut { chain, sampler, .. } = &mut workspace.cut;
-                    chain.cut(graph, nodes, last + 1, |_| Layer::Exact, &none, sampler)?;
-                }
+                None => cut.whole(graph),
+                Some(nodes) => cut.below(graph, nodes, last + 1, Draws::NONE, Key::default(), sampler)?,
             }
-            let result = workspace.forward(self, graph, &threads, last, nodes.is_none());
+            let result = workspace.forward(self, (graph, cut), &threads, last, nodes.is_none());
             let result = result.and_then(|()| work(workspace));
             workspace.release();
             result

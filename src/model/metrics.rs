@@ -1,4 +1,4 @@
-//! Numbers that sum up a confusion matrix.
+//! Numbers that summarise a confusion matrix.
 
 use crate::error::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Models: layers, parameters, forward and backward over a chain of blocks; how they are stored.
+//! Models: layers, parameters, forward and backward over a cut; the file that stores them.
 
 mod folded;
 mod infer;
@@ -15,6 +15,7 @@ use crate::fork;
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Threads, table};
 use crate::random::{Purpose, Stream};
+use crate::sample::{Cut, Sampler};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -24,13 +25,13 @@ pub struct Model {
     /// W(0), W(1), …, each row-major fan_in × fan_out.
     parameters: Buffer,
     lambda: f64,
-    /// Behind a lock only to be replaced in a child after `fork`.
+    /// Behind a lock, because a child process replaces them after `fork`.
     threads: Mutex<Arc<Threads>>,
-    workspaces: Workspaces,
+    rooms: Rooms,
 }
 
 impl Model {
-    /// A GCN with one layer between each two widths; Glorot-uniform parameters drawn by `seed`.
+    /// A GCN with one layer between each two widths and Glorot-uniform parameters, drawn by `seed`.
     pub fn gcn(widths: &[usize], seed: u64) -> Result<Self> {
         let mut parameters: Vec<f32> = try_with_capacity(Self::count_parameters(widths)?)?;
         for (layer, pair) in widths.windows(2).enumerate() {
@@ -47,11 +48,11 @@ impl Model {
             parameters: Buffer::try_copied(parameters)?,
             lambda,
             threads: Mutex::new(Arc::new(Threads::new(1)?)),
-            workspaces: Workspaces::default(),
+            rooms: Rooms::default(),
         })
     }
 
-    /// The number of parameters between `widths`, which are checked.
+    /// Checks `widths` and returns the number of parameters.
     fn count_parameters(widths: &[usize]) -> Result<usize> {
         if widths.len() < 2 {
             let text = format!("num_widths = {}: a model needs an input and an output width", widths.len());
@@ -67,14 +68,14 @@ impl Model {
             .ok_or_else(|| Error::InvalidArgument(format!("widths {widths:?} make more parameters than memory holds")))
     }
 
-    /// A copy to train, which shares this model's threads.
+    /// A copy for training, which shares this model's threads.
     pub fn working_copy(&self) -> Result<Self> {
         let mut copy = Self::from_parts(&self.widths, &self.parameters, self.lambda)?;
         copy.threads = Mutex::new(self.threads()?);
         Ok(copy)
     }
 
-    /// A model of its own with the same parameters and settings.
+    /// An independent model with the same parameters and settings.
     pub fn try_clone(&self) -> Result<Self> {
         let mut clone = Self::from_parts(&self.widths, &self.parameters, self.lambda)?;
         clone.set_threads(self.threads()?.count())?;
@@ -96,7 +97,7 @@ impl Model {
         &self.parameters
     }
 
-    /// All parameters, for an update that keeps them finite.
+    /// All parameters, for an update. It must keep them finite.
     pub(crate) fn parameters_mut(&mut self) -> &mut [f32] {
         &mut self.parameters
     }
@@ -120,6 +121,12 @@ impl Model {
         self.lambda
     }
 
+    /// The penalty λ/2 ‖W‖².
+    pub fn penalty(&self) -> f64 {
+        let squares: f64 = self.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
+        0.5 * self.lambda * squares
+    }
+
     /// Sets λ, finite and ≥ 0.
     pub fn set_lambda(&mut self, lambda: f64) -> Result<()> {
         if !(lambda.is_finite() && lambda >= 0.0) {
@@ -129,7 +136,7 @@ impl Model {
         Ok(())
     }
 
-    /// Sets the number of threads; 0 stands for all cores.
+    /// Sets the number of threads; 0 means all cores.
     pub fn set_threads(&mut self, count: usize) -> Result<()> {
         const MOST: usize = 1024;
         if count > MOST {
@@ -139,7 +146,7 @@ impl Model {
         Ok(())
     }
 
-    /// The threads, started anew in a child after `fork`.
+    /// The threads. They are started again in a child process after `fork`.
     pub fn threads(&self) -> Result<Arc<Threads>> {
         let mut threads = fork::lock(&self.threads);
         if !threads.alive() {
@@ -169,7 +176,7 @@ impl Model {
         Ok(())
     }
 
-    /// Where W(l) stands in the parameters and in a gradient.
+    /// The place of W(l) in the parameters and in a gradient.
     fn range(&self, l: usize) -> Range<usize> {
         let start: usize = self.widths.windows(2).take(l).map(|w| w[0] * w[1]).sum();
         start..start + self.widths[l] * self.widths[l + 1]
@@ -180,21 +187,29 @@ impl Model {
     }
 }
 
-/// Workspaces of finished predictions, for the next ones: a model may predict on many threads at once.
+/// What one prediction works in.
 #[derive(Default)]
-struct Workspaces(Mutex<Vec<Workspace>>);
+struct Room {
+    cut: Cut,
+    sampler: Sampler,
+    workspace: Workspace,
+}
 
-impl Workspaces {
-    /// A workspace larger than this is given back to the system.
+/// The rooms of finished predictions, kept for the next ones. A model may predict on many threads at once.
+#[derive(Default)]
+struct Rooms(Mutex<Vec<Room>>);
+
+impl Rooms {
+    /// A room with larger buffers than this is freed.
     const MOST_BYTES: usize = 64 << 20;
     const MOST_KEPT: usize = 64;
 
-    fn with<R>(&self, work: impl FnOnce(&mut Workspace) -> Result<R>) -> Result<R> {
-        let mut workspace = fork::lock(&self.0).pop().unwrap_or_default();
-        let result = work(&mut workspace);
+    fn with<R>(&self, work: impl FnOnce(&mut Room) -> Result<R>) -> Result<R> {
+        let mut room = fork::lock(&self.0).pop().unwrap_or_default();
+        let result = work(&mut room);
         let mut kept = fork::lock(&self.0);
-        if workspace.bytes() <= Self::MOST_BYTES && kept.len() < Self::MOST_KEPT {
-            kept.push(workspace);
+        if room.workspace.bytes() + room.cut.bytes() <= Self::MOST_BYTES && kept.len() < Self::MOST_KEPT {
+            kept.push(room);
         }
         result
     }

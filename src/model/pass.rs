@@ -1,9 +1,9 @@
-//! Forward and backward over a chain of blocks, in buffers that are reused from step to step.
+//! Forward and backward over a cut, in buffers that are reused from step to step.
 //!
 //! A layer computes Z = Op·In·W. Layer 0 with an exact input reads rows of ÂX, which is Op·In already. Elsewhere the
-//! narrower side is taken through the sparse product: (Op·(In·W)) if fan_out ≤ fan_in, else ((Op·In)·W). The choice
-//! looks at the widths alone, so that a node's output has the same bits in whatever company it is computed. A gradient
-//! belongs to its batch as a whole, and takes the cheaper way for it.
+//! narrower side goes through the sparse product: (Op·(In·W)) if fan_out ≤ fan_in, else ((Op·In)·W). The choice depends on the
+//! widths alone, so that a node's output has the same bits whichever other nodes are computed with it. A gradient belongs to
+//! its batch as a whole, and takes the cheaper order for that batch.
 
 use super::Model;
 use super::folded::{Delta, Folded, Signs};
@@ -11,21 +11,19 @@ use super::transposed::{Transposed, symmetric_times, transpose};
 use crate::error::{Error, Result, try_resize};
 use crate::graph::{AggregatedRows, Graph, Matrix};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
-use crate::sample::{Chain, Cut};
+use crate::sample::Cut;
 
-/// Everything a pass needs beside the model and the graph.
+/// Everything a pass needs beside the model, the graph and the cut.
 #[derive(Default)]
 pub struct Workspace {
-    /// What it is computed on.
-    pub cut: Cut,
     input: AggregatedRows,
-    /// The order of each layer's products in the pass at work.
+    /// The order of each layer's products in the current pass.
     orders: Vec<Order>,
     layers: Vec<Buffers>,
     log_sums: Vec<f64>,
     losses: Vec<f64>,
-    /// Gradient by a layer's output, and by its input: the two change places from layer to layer, and at last with XW of the
-    /// input layer where that was made.
+    /// The gradient by a layer's output, and by its input. The two are swapped from layer to layer, and finally with XW of the
+    /// input layer if that was computed.
     delta: Buffer,
     next_delta: Buffer,
     middle_delta: Buffer,
@@ -44,7 +42,7 @@ struct Buffers {
     output: Buffer,
     /// In·W with a row per node below, or Op·In with a row per node above.
     middle: Buffer,
-    /// Dense features of the sampled input nodes, where Op·In is formed from them.
+    /// Dense features of the sampled input nodes, if Op·In is computed from them.
     gathered: Buffer,
 }
 
@@ -70,13 +68,7 @@ impl Workspace {
     pub fn bytes(&self) -> usize {
         let layers = self.layers.iter().map(|b| b.output.bytes() + b.middle.bytes() + b.gathered.bytes());
         let deltas = self.delta.bytes() + self.next_delta.bytes() + self.middle_delta.bytes();
-        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.signs.bytes() + self.cut.chain.bytes()
-    }
-
-    /// Goes on with another cut, and gives the one before in its place.
-    pub fn exchange(&mut self, cut: &mut Cut) {
-        std::mem::swap(&mut self.cut, cut);
-        self.transposed.iter_mut().for_each(Transposed::forget);
+        layers.sum::<usize>() + deltas + self.partial_sums.bytes() + self.signs.bytes()
     }
 
     /// The output of layer `l` of the last forward pass.
@@ -84,15 +76,30 @@ impl Workspace {
         &self.layers[l].output
     }
 
-    /// Computes the layers `0 ..= last` over the chain, each node's output with the bits it has in any company.
-    pub fn forward(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
+    /// Computes the layers `0 ..= last` over a cut. A node's output has the same bits whichever other nodes are computed with
+    /// it.
+    pub fn forward(
+        &mut self,
+        model: &Model,
+        (graph, cut): (&Graph, &Cut),
+        threads: &Threads,
+        last: usize,
+        keep: bool,
+    ) -> Result<()> {
         self.orders.clear();
-        self.orders.extend((0..=last).map(|l| order(model, &self.cut.chain, l)));
-        self.layers(model, graph, threads, last, keep)
+        self.orders.extend((0..=last).map(|l| order(model, cut, l)));
+        self.layers(model, (graph, cut), threads, last, keep)
     }
 
     /// Computes the layers `0 ..= last` in the orders that have been chosen.
-    fn layers(&mut self, model: &Model, graph: &Graph, threads: &Threads, last: usize, keep: bool) -> Result<()> {
+    fn layers(
+        &mut self,
+        model: &Model,
+        (graph, cut): (&Graph, &Cut),
+        threads: &Threads,
+        last: usize,
+        keep: bool,
+    ) -> Result<()> {
         let num_layers = model.num_layers().max(self.layers.len());
         self.layers.resize_with(num_layers, Buffers::default);
         self.transposed.resize_with(num_layers, Transposed::default);
@@ -103,37 +110,37 @@ impl Workspace {
             if l == 0 && self.orders[l] == Order::Folded {
                 continue;
             }
-            let (width, above) = (model.widths[l + 1], self.cut.chain.count_above(l));
+            let (width, above) = (model.widths[l + 1], cut.count_above(l));
             let (below, here) = self.layers.split_at_mut(l);
             let Buffers { output, middle, gathered } = &mut here[0];
             output.try_resize(above * width)?;
-            let (chain, w) = (&self.cut.chain, model.weights(l));
+            let w = model.weights(l);
             let finish = if l + 1 < model.num_layers() { Finish::Rectify } else { Finish::Plain };
             match self.orders[l] {
                 Order::Aggregated => {
-                    self.input.times(graph, chain.pick_above(0), threads, (w, width), finish, output)?;
+                    self.input.times(graph, cut.pick_above(0), threads, (w, width), finish, output)?;
                 }
                 Order::FeaturesFirst => {
                     middle.try_resize(graph.num_nodes() * width)?;
                     threads.times(graph.features()?.rows(), Pick::From(0), w, width, Finish::Plain, middle);
-                    threads.times(Rows::Sparse(graph.operator()), chain.pick_above(0), middle, width, finish, output);
+                    threads.times(Rows::Sparse(graph.operator()), cut.pick_above(0), middle, width, finish, output);
                 }
                 Order::Transform => {
-                    let (rows, pick, _) = layer_input(model, graph, chain, below, l)?;
+                    let (rows, pick, _) = layer_input(model, graph, cut, below, l)?;
                     threads.times(rows, pick, w, width, finish, output);
                 }
                 Order::TransformFirst => {
-                    let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
+                    let (rows, pick, count) = layer_input(model, graph, cut, below, l)?;
                     middle.try_resize(count * width)?;
                     threads.times(rows, pick, w, width, Finish::Plain, middle);
-                    let (operator, pick) = chain.operator(graph, l);
+                    let (operator, pick) = cut.operator(graph, l);
                     threads.times(Rows::Sparse(operator), pick, middle, width, finish, output);
                 }
                 Order::AggregateFirst => {
                     let fan_in = model.widths[l];
                     middle.try_resize(above * fan_in)?;
-                    let dense = if l > 0 { &below[l - 1].output } else { gather(graph, chain, gathered)? };
-                    let (operator, pick) = chain.operator(graph, l);
+                    let dense = if l > 0 { &below[l - 1].output } else { gather(graph, cut, gathered)? };
+                    let (operator, pick) = cut.operator(graph, l);
                     threads.times(Rows::Sparse(operator), pick, dense, fan_in, Finish::Plain, middle);
                     let middle = Rows::Dense { data: middle, width: fan_in };
                     threads.times(middle, Pick::From(0), w, width, finish, output);
@@ -143,7 +150,7 @@ impl Workspace {
                     let features = if model.num_layers() == 2 { &mut *output } else { &mut below[0].middle };
                     Folded::new(model, graph, threads)?.forward(features, middle, &mut self.signs)?;
                     output.try_resize(above * width)?;
-                    let (operator, pick) = chain.operator(graph, l);
+                    let (operator, pick) = cut.operator(graph, l);
                     threads.times(Rows::Sparse(operator), pick, middle, width, finish, output);
                 }
             }
@@ -151,20 +158,20 @@ impl Workspace {
         Ok(())
     }
 
-    /// Lets go of what the last pass borrowed from the graph.
+    /// Releases what the last pass borrowed from the graph.
     pub fn release(&mut self) {
         self.input.release();
     }
 
-    /// After a forward pass over all layers: the logits become probabilities; gives the cross-entropy of each row under
-    /// its node's label; NaN for a node without one.
-    pub fn cross_entropies(&mut self, model: &Model, labels: &[i32]) -> Result<&[f64]> {
+    /// After a forward pass over all layers: turns the logits into probabilities and returns the cross-entropy of each row under
+    /// the label of its node, as listed in `nodes`; NaN for a node without a label.
+    pub fn cross_entropies(&mut self, model: &Model, labels: &[i32], nodes: Pick<'_>) -> Result<&[f64]> {
         let classes = model.widths[model.num_layers()];
         let logits = &mut self.layers[model.num_layers() - 1].output;
         try_resize(&mut self.log_sums, logits.len() / classes)?;
         try_resize(&mut self.losses, logits.len() / classes)?;
         for (i, (row, loss)) in logits.chunks_exact(classes).zip(&mut self.losses).enumerate() {
-            let y = labels[self.cut.chain.node_above(i)];
+            let y = labels[nodes.at(i)];
             *loss = row.get(y as usize).map_or(f64::NAN, |&z| f64::from(z));
         }
         table().softmax(logits, classes, &mut self.log_sums);
@@ -172,7 +179,7 @@ impl Workspace {
         Ok(&self.losses)
     }
 
-    /// After a forward pass over all layers: the logits become probabilities.
+    /// After a forward pass over all layers: turns the logits into probabilities.
     pub fn softmax(&mut self, model: &Model) -> Result<&[f32]> {
         let classes = model.widths[model.num_layers()];
         let logits = &mut self.layers[model.num_layers() - 1].output;
@@ -181,45 +188,60 @@ impl Workspace {
         Ok(logits)
     }
 
-    /// Loss and gradient of the chain's top nodes: what `top` makes of their outputs, + λ/2 ‖W‖². It gives the loss and
-    /// leaves the loss's gradient by the outputs in their place. The loss is checked to be finite.
-    pub fn loss_and_gradient(
-        &mut self,
-        model: &Model,
-        graph: &Graph,
-        threads: &Threads,
-        top: impl FnOnce(&mut [f32], &Chain) -> Result<f64>,
-    ) -> Result<f64> {
+    /// Computes all layers over a cut, so that [`Workspace::backward`] can follow. A gradient belongs to its batch as a whole:
+    /// each layer takes the cheaper order of its products. On success or failure [`Workspace::release`] must follow.
+    pub fn forward_for_gradient(&mut self, model: &Model, graph: &Graph, cut: &Cut, threads: &Threads) -> Result<()> {
         self.orders.clear();
         for l in 0..model.num_layers() {
-            self.orders.push(cheapest_order(model, graph, &self.cut.chain, l)?);
+            self.orders.push(cheapest_order(model, graph, cut, l)?);
         }
         if let [lowest @ Order::FeaturesFirst, second @ Order::TransformFirst, ..] = &mut self.orders[..]
-            && self.cut.chain.is_whole()
+            && cut.is_whole()
             && Folded::fits(model)
         {
             (*lowest, *second) = (Order::Folded, Order::Folded);
         }
-        self.reserve(model, matches!(graph.features()?, Matrix::Dense { .. }))?;
-        let passed = self.layers(model, graph, threads, model.num_layers() - 1, true);
-        let passed = passed.and_then(|()| self.gradient_after_forward(model, graph, threads, top));
-        self.release();
-        passed
+        self.reserve(model, cut, matches!(graph.features()?, Matrix::Dense { .. }))?;
+        self.layers(model, (graph, cut), threads, model.num_layers() - 1, true)
     }
 
-    /// Makes room for either order of a layer's products: the next batch may take the other one. A whole chain's is the same
-    /// every time, and what is known to be large gets as much as it needs.
-    fn reserve(&mut self, model: &Model, dense_features: bool) -> Result<()> {
-        let chain = &self.cut.chain;
-        if chain.identity() {
+    /// The outputs of the last layer after [`Workspace::forward_for_gradient`], and their width. A loss leaves its gradient by
+    /// the outputs in their place.
+    pub fn outputs_mut(&mut self, model: &Model) -> (&mut [f32], usize) {
+        (&mut self.layers[model.num_layers() - 1].output, model.widths[model.num_layers()])
+    }
+
+    /// From the gradient by the outputs, in their place, to the gradient by all parameters of the loss + λ/2 ‖W‖². Requires
+    /// [`Workspace::forward_for_gradient`] over the same cut.
+    pub fn backward(&mut self, model: &Model, graph: &Graph, cut: &Cut, threads: &Threads) -> Result<()> {
+        let last = model.num_layers() - 1;
+        std::mem::swap(&mut self.layers[last].output, &mut self.delta);
+        self.layers_backward(model, graph, cut, threads)?;
+        std::mem::swap(&mut self.layers[last].output, &mut self.delta);
+        let lambda = model.lambda as f32;
+        if lambda > 0.0 {
+            self.gradient.iter_mut().zip(model.parameters.iter()).for_each(|(g, w)| *g += lambda * w);
+        }
+        Ok(())
+    }
+
+    /// The gradient by all parameters that [`Workspace::backward`] has computed.
+    pub fn gradient(&self) -> &[f32] {
+        &self.gradient
+    }
+
+    /// Makes room for either order of a layer's products, since the next batch may take the other one. Over a whole graph the
+    /// order is the same every time, and large buffers get exactly what they need.
+    fn reserve(&mut self, model: &Model, cut: &Cut, dense_features: bool) -> Result<()> {
+        if cut.is_rows() {
             return Ok(());
         }
         self.layers.resize_with(model.num_layers().max(self.layers.len()), Buffers::default);
         for l in 0..model.num_layers() {
             let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
             let Buffers { output, middle, gathered } = &mut self.layers[l];
-            if chain.is_whole() {
-                let (above, below, two_layers) = (chain.count_above(l), chain.inputs(l).1, model.num_layers() == 2);
+            if cut.is_whole() {
+                let (above, below, two_layers) = (cut.count_above(l), cut.inputs(l).1, model.num_layers() == 2);
                 let (in_middle, in_output) = match self.orders[l] {
                     Order::Aggregated | Order::Transform => (0, above * fan_out),
                     Order::FeaturesFirst | Order::TransformFirst => (below * fan_out, above * fan_out),
@@ -235,10 +257,10 @@ impl Workspace {
                     self.middle_delta.try_reserve_exact(in_middle)?;
                 }
                 if l + 1 == model.num_layers() && (l > 1 || l == 1 && self.orders[0] == Order::Aggregated) {
-                    self.next_delta.try_reserve_exact(chain.inputs(l).1 * fan_in)?;
+                    self.next_delta.try_reserve_exact(cut.inputs(l).1 * fan_in)?;
                 }
-            } else if l > 0 || !chain.exact_input() {
-                let (above, below) = (chain.count_above(l), chain.inputs(l).1);
+            } else if l > 0 || !cut.exact_input() {
+                let (above, below) = (cut.count_above(l), cut.inputs(l).1);
                 let either = (below * fan_out).max(above * fan_in);
                 middle.try_reserve(either)?;
                 self.middle_delta.try_reserve(either)?;
@@ -250,45 +272,13 @@ impl Workspace {
         Ok(())
     }
 
-    fn gradient_after_forward(
-        &mut self,
-        model: &Model,
-        graph: &Graph,
-        threads: &Threads,
-        top: impl FnOnce(&mut [f32], &Chain) -> Result<f64>,
-    ) -> Result<f64> {
-        let outputs = &mut self.layers[model.num_layers() - 1].output;
-        let mut loss = top(outputs, &self.cut.chain)?;
-        std::mem::swap(outputs, &mut self.delta);
-        if model.lambda > 0.0 {
-            let squares: f64 = model.parameters.iter().map(|&w| f64::from(w) * f64::from(w)).sum();
-            loss += 0.5 * model.lambda * squares;
-        }
-
-        self.backward(model, graph, threads)?;
-        std::mem::swap(&mut self.layers[model.num_layers() - 1].output, &mut self.delta);
-        let lambda = model.lambda as f32;
-        if lambda > 0.0 {
-            self.gradient.iter_mut().zip(model.parameters.iter()).for_each(|(g, w)| *g += lambda * w);
-        }
-        match loss.is_finite() {
-            true => Ok(loss),
-            false => Err(Error::Diverged(format!("the loss is {loss}"))),
-        }
-    }
-
-    /// The gradient by all parameters that [`Workspace::loss_and_gradient`] has computed.
-    pub fn gradient(&self) -> &[f32] {
-        &self.gradient
-    }
-
     /// From the gradient by the last layer's output, in `delta`, to the gradient by all parameters.
-    fn backward(&mut self, model: &Model, graph: &Graph, threads: &Threads) -> Result<()> {
+    fn layers_backward(&mut self, model: &Model, graph: &Graph, cut: &Cut, threads: &Threads) -> Result<()> {
         self.gradient.try_resize_within(model.parameters.len(), model.parameters.len())?;
         for l in (0..model.num_layers()).rev() {
             let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
             let (below, here) = self.layers.split_at_mut(l);
-            let (chain, w) = (&self.cut.chain, model.weights(l));
+            let w = model.weights(l);
             let gradient = &mut self.gradient[model.range(l)];
             if l == 1 && self.orders[0] == Order::FeaturesFirst {
                 // XW has been of use: the gradient by what was made of it takes its place.
@@ -299,9 +289,9 @@ impl Workspace {
             match self.orders[l] {
                 Order::FeaturesFirst => {
                     // The layer's output has been of use, too, and the gradient by XW takes its place.
-                    let (pick, by) = (chain.pick_above(0), (&*self.delta, width));
+                    let (pick, by) = (cut.pick_above(0), (&*self.delta, width));
                     let Buffers { output: out, middle: spread, .. } = &mut here[0];
-                    if graph.is_symmetric() && 2 * chain.count_above(0) >= graph.num_nodes() {
+                    if graph.is_symmetric() && 2 * cut.count_above(0) >= graph.num_nodes() {
                         symmetric_times(graph, threads, pick, by, Finish::Plain, (spread, &mut *out))?;
                     } else {
                         out.try_resize(graph.num_nodes() * width)?;
@@ -317,7 +307,7 @@ impl Workspace {
                     let (w0, w1) = self.gradient.split_at_mut(model.range(1).start);
                     let gradients = [w0, &mut w1[..fan_in * width]];
                     let (features, delta) = match model.num_layers() {
-                        2 => (&mut self.delta, Delta::InPlace(chain.top())),
+                        2 => (&mut self.delta, Delta::InPlace(cut.top())),
                         _ => (&mut below[0].middle, Delta::Of(&self.delta)),
                     };
                     let rooms = (&mut here[0].middle, &mut self.transposed_weights, &mut self.partial_sums);
@@ -327,7 +317,7 @@ impl Workspace {
                 Order::Aggregated => {
                     let by = (&*self.delta, width);
                     let scratch = &mut self.partial_sums;
-                    self.input.transposed_times(graph, chain.pick_above(0), threads, by, gradient, scratch)?;
+                    self.input.transposed_times(graph, cut.pick_above(0), threads, by, gradient, scratch)?;
                 }
                 Order::Transform => {
                     let below = (Rows::Dense { data: &below[l - 1].output, width: fan_in }, fan_in);
@@ -339,10 +329,10 @@ impl Workspace {
                     threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, passed, &mut self.next_delta);
                 }
                 Order::TransformFirst => {
-                    let (rows, pick, count) = layer_input(model, graph, chain, below, l)?;
+                    let (rows, pick, count) = layer_input(model, graph, cut, below, l)?;
                     let by = (&*self.delta, width);
                     let to = (&mut here[0].middle, &mut self.middle_delta);
-                    self.transposed[l].times(graph, (chain, l), threads, by, Finish::Plain, to)?;
+                    self.transposed[l].times(graph, (cut, l), threads, by, Finish::Plain, to)?;
                     let row_entries = if l == 0 { graph.features()?.row_entries() } else { fan_in };
                     let (by, scratch) = ((&*self.middle_delta, width), &mut self.partial_sums);
                     threads.transposed_times((rows, row_entries), pick, by, gradient, scratch)?;
@@ -372,7 +362,7 @@ impl Workspace {
                         threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, Finish::Plain, to);
                         let by = (&*self.middle_delta, fan_in);
                         let to = (&mut here[0].middle, &mut self.next_delta);
-                        self.transposed[l].times(graph, (chain, l), threads, by, passed, to)?;
+                        self.transposed[l].times(graph, (cut, l), threads, by, passed, to)?;
                     }
                 }
             }
@@ -393,20 +383,20 @@ impl Workspace {
 }
 
 /// Whether rows of Â times XW of all nodes cost less than rows of ÂX times W.
-fn features_first(graph: &Graph, chain: &Chain) -> Result<bool> {
+fn features_first(graph: &Graph, cut: &Cut) -> Result<bool> {
     /// What an entry of a dense row costs, against one of a sparse row.
     const DENSE_COST: f32 = 0.3;
     let x = graph.features()?;
     let Matrix::Sparse { csr, .. } = x else {
         return Ok(false);
     };
-    let (entries, count) = (csr.indices.len(), chain.count_above(0));
+    let (entries, count) = (csr.indices.len(), cut.count_above(0));
     if count * x.width() <= entries {
         return Ok(false);
     }
     let (operator, outlook) = (graph.operator(), graph.outlook()?);
     let degree = |v: usize| (operator.indptr[v + 1] - operator.indptr[v]) as usize;
-    let pick = chain.pick_above(0);
+    let pick = cut.pick_above(0);
     let nodes = || (0..count).map(|i| pick.at(i));
     let aggregated = match outlook.dense() {
         true => DENSE_COST * (count * x.width()) as f32,
@@ -415,20 +405,20 @@ fn features_first(graph: &Graph, chain: &Chain) -> Result<bool> {
     Ok(aggregated > (entries + nodes().map(degree).sum::<usize>()) as f32)
 }
 
-/// The order that costs least for the chain as a whole, by counted products.
-fn cheapest_order(model: &Model, graph: &Graph, chain: &Chain, l: usize) -> Result<Order> {
-    if l == 0 && chain.exact_input() {
-        let first = !chain.identity() && features_first(graph, chain)?;
+/// The order that costs least for the cut as a whole, by counted products.
+fn cheapest_order(model: &Model, graph: &Graph, cut: &Cut, l: usize) -> Result<Order> {
+    if l == 0 && cut.exact_input() {
+        let first = !cut.is_rows() && features_first(graph, cut)?;
         return Ok(if first { Order::FeaturesFirst } else { Order::Aggregated });
     }
-    if chain.identity() {
+    if cut.is_rows() {
         return Ok(Order::Transform);
     }
     // Sparse features are not expanded into dense rows for the sake of the order.
     if l == 0 && matches!(graph.features()?, Matrix::Sparse { .. }) {
-        return Ok(order(model, chain, l));
+        return Ok(order(model, cut, l));
     }
-    let (operator, above, below) = (chain.operator(graph, l).0, chain.count_above(l), chain.inputs(l).1);
+    let (operator, above, below) = (cut.operator(graph, l).0, cut.count_above(l), cut.inputs(l).1);
     let entries = operator.indices.len() as u64 * above as u64 / operator.num_rows().max(1) as u64;
     // A row narrower than a vector costs as much as a whole one.
     let [fan_in, fan_out] = [model.widths[l], model.widths[l + 1]].map(|w| w.next_multiple_of(4));
@@ -437,26 +427,26 @@ fn cheapest_order(model: &Model, graph: &Graph, chain: &Chain, l: usize) -> Resu
     Ok(if transform_first <= aggregate_first { Order::TransformFirst } else { Order::AggregateFirst })
 }
 
-fn order(model: &Model, chain: &Chain, l: usize) -> Order {
+fn order(model: &Model, cut: &Cut, l: usize) -> Order {
     let (fan_in, fan_out) = (model.widths[l], model.widths[l + 1]);
     match l {
-        0 if chain.exact_input() => Order::Aggregated,
-        _ if chain.identity() => Order::Transform,
+        0 if cut.exact_input() => Order::Aggregated,
+        _ if cut.is_rows() => Order::Transform,
         _ if fan_out <= fan_in => Order::TransformFirst,
         _ => Order::AggregateFirst,
     }
 }
 
-/// What layer `l` takes in, as rows: the output of the layer below, or features of the sampled nodes.
+/// The input of layer `l` as rows: the output of the layer below, or features of the sampled nodes.
 fn layer_input<'a>(
     model: &Model,
     graph: &'a Graph,
-    chain: &'a Chain,
+    cut: &'a Cut,
     below: &'a [Buffers],
     l: usize,
 ) -> Result<(Rows<'a>, Pick<'a>, usize)> {
     if l == 0 {
-        let (pick, count) = chain.inputs(0);
+        let (pick, count) = cut.inputs(0);
         return Ok((graph.features()?.rows(), pick, count));
     }
     let data = &below[l - 1].output;
@@ -464,8 +454,8 @@ fn layer_input<'a>(
 }
 
 /// The sampled nodes' features as dense rows in the order of their local ids.
-fn gather<'a>(graph: &Graph, chain: &Chain, rows: &'a mut Buffer) -> Result<&'a Buffer> {
-    let (pick, count) = chain.inputs(0);
+fn gather<'a>(graph: &Graph, cut: &Cut, rows: &'a mut Buffer) -> Result<&'a Buffer> {
+    let (pick, count) = cut.inputs(0);
     let Pick::List(nodes) = pick else {
         return Err(Error::Internal("a sampled input without a list".to_string()));
     };

@@ -8,8 +8,8 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::io::Write;
 use std::path::Path;
 
-/// The one metadata key of ours. Its value is JSON: the format's own map has no order, and the same model is to give
-/// the same bytes.
+/// The single metadata key. Its value is JSON: the format's own map has no order, and the same model should always be written
+/// as the same bytes.
 const KEY: &str = "plimsoll";
 
 fn tensor_name(layer: usize) -> String {
@@ -42,7 +42,7 @@ impl Model {
         Ok(bytes)
     }
 
-    /// Reads what [`Model::save`] or PyG wrote. λ is 0 if the file does not say.
+    /// Reads what [`Model::save`] or PyG wrote. λ is 0 if the file has none.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = file::read(path)?;
         Self::from_bytes(&bytes).map_err(|e| e.in_file(path))
@@ -83,7 +83,7 @@ impl Model {
     }
 }
 
-/// λ from the metadata, which must speak of a GCN.
+/// λ from the metadata, which must be those of a GCN.
 fn lambda_of(about: &str) -> Result<f64> {
     let bad = || Error::BadFormat(format!("the metadata {KEY:?} are {about:?}"));
     let about: serde_json::Value = serde_json::from_str(about).map_err(|_| bad())?;
@@ -93,7 +93,7 @@ fn lambda_of(about: &str) -> Result<f64> {
     about["lambda"].as_f64().ok_or_else(bad)
 }
 
-/// The widths between which the layers stand, or what does not fit.
+/// The widths of the layers, which must fit each other.
 fn widths_of(layers: &[TensorView<'_>]) -> Result<Vec<usize>> {
     let mut widths: Vec<usize> = Vec::new();
     for (l, tensor) in layers.iter().enumerate() {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
-use crate::sample::Chain;
+use crate::sample::Cut;
 
 /// Wᵀ of a row-major matrix with `width` columns.
 pub fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
@@ -15,7 +15,7 @@ pub fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
     Ok(())
 }
 
-/// Puts each row of G, one for each of `nodes`, in that node's place, and zeros in those of the others.
+/// Copies each row of G, one for each of `nodes`, to that node's row of `out`; the rows of other nodes become 0.
 pub fn spread(graph: &Graph, nodes: &[i32], (g, width): (&[f32], usize), out: &mut Buffer) -> Result<()> {
     out.try_resize(graph.num_nodes() * width)?;
     out.fill(0.0);
@@ -25,8 +25,8 @@ pub fn spread(graph: &Graph, nodes: &[i32], (g, width): (&[f32], usize), out: &m
     Ok(())
 }
 
-/// `out ← Âᵀ·G`, finished, for a symmetric Â and G with a row for each node picked: all rows of Â, with zeros for the others,
-/// can be shared. G with them goes to `room`.
+/// `out ← Âᵀ·G`, finished, for a symmetric Â and G with a row for each node picked. G is spread to a row for every node, in
+/// `room`, so that threads can share the rows of Â.
 pub fn symmetric_times(
     graph: &Graph,
     threads: &Threads,
@@ -47,41 +47,36 @@ pub fn symmetric_times(
     Ok(())
 }
 
-/// Products with the transpose of a block. Of a small block they scatter; the transpose of a large one is written out, so
-/// that threads can share it, and kept as long as the chain is the same.
+/// Products with the transpose of a block. A small block is scattered. The transpose of a large block is written out, so that
+/// threads can share the product, and kept for as long as the cut is the same.
 #[derive(Default)]
 pub struct Transposed {
     indptr: Vec<i64>,
     indices: Vec<i32>,
     values: Vec<f32>,
-    /// Which cut of the chain it is of.
+    /// The number of the cut that it belongs to.
     cut: u64,
 }
 
 impl Transposed {
-    /// Below this many entries writing the transpose out is not worth while.
+    /// Below this many entries, writing the transpose out does not pay.
     const FEW_ENTRIES: usize = 1 << 13;
 
-    /// Forgets what it is of: the next chain may have the same number of cuts.
-    pub fn forget(&mut self) {
-        self.cut = 0;
-    }
-
-    /// `out ← Opᵀ·G`, finished, for the operator of layer `l` of a chain.
+    /// `out ← Opᵀ·G`, finished, for the operator of layer `l` of a cut.
     pub fn times(
         &mut self,
         graph: &Graph,
-        (chain, l): (&Chain, usize),
+        (cut, l): (&Cut, usize),
         threads: &Threads,
         (g, width): (&[f32], usize),
         finish: Finish<'_>,
         (room, out): (&mut Buffer, &mut Buffer),
     ) -> Result<()> {
-        let (block, pick) = chain.operator(graph, l);
-        if chain.is_whole() {
+        let (block, pick) = cut.operator(graph, l);
+        if cut.is_whole() {
             return symmetric_times(graph, threads, pick, (g, width), finish, (room, out));
         }
-        let count = chain.inputs(l).1;
+        let count = cut.inputs(l).1;
         out.try_resize(count * width)?;
         if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
@@ -93,10 +88,10 @@ impl Transposed {
             }
             return Ok(());
         }
-        if self.cut != chain.number_of_cut() {
+        if self.cut != cut.number() {
             self.cut = 0;
             self.write_out(block, count)?;
-            self.cut = chain.number_of_cut();
+            self.cut = cut.number();
         }
         let view = Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
         threads.times(Rows::Sparse(view), Pick::From(0), g, width, finish, out);

@@ -1,6 +1,6 @@
-//! LETOR's format, that of SVMlight with queries: `2 qid:10 1:0.5 7:-3 # comment`, a line per document.
+//! The LETOR format, which is SVMlight's with queries: `2 qid:10 1:0.5 7:-3 # comment`, a line for each document.
 //!
-//! Features are numbered from 1, in any order; those that are not there are 0. The documents of a query stand together.
+//! Features are numbered from 1, in any order; missing ones are 0. The documents of a query are on consecutive lines.
 
 use super::{Data, MOST_RELEVANT};
 use crate::error::{Error, Result, try_filled};
@@ -8,11 +8,11 @@ use crate::text::{Field, Text};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Bytes of a line: a million features or so.
+/// The longest line in bytes: about a million features.
 const LONGEST: u64 = 1 << 24;
 
 impl Data {
-    /// Reads a file. `num_features` of 0 stands for the largest number that it names.
+    /// Reads a file. If `num_features` is 0, it is the largest number that the file names.
     pub fn load(path: &Path, num_features: usize) -> Result<Self> {
         if num_features > i32::MAX as usize {
             let text = format!("num_features = {num_features} is outside [0, {}]", i32::MAX);
@@ -28,12 +28,12 @@ struct Reader {
     relevance: Vec<i32>,
     offsets: Vec<i64>,
     ids: Vec<i64>,
-    /// Which line each query began at.
+    /// The line on which each query begins.
     lines: HashMap<i64, u64>,
     indptr: Vec<i64>,
     indices: Vec<i32>,
     values: Vec<f32>,
-    /// Features of the line at hand, if they are not in order: number and field.
+    /// The features of the current line, if they are not in order: number and field.
     unsorted: Vec<(i32, usize)>,
     largest: i32,
 }
@@ -97,7 +97,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A document of the query at hand, or of one that begins.
+    /// Adds a document, to the current query or to a new one.
     fn begin(&mut self, id: i64, field: Field<'_>, number: u64) -> Result<()> {
         if self.ids.last() == Some(&id) {
             return Ok(());
@@ -116,7 +116,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Finds a feature that a line names twice.
+    /// Reports a feature that a line names twice.
     fn check_twice(&mut self, start: usize, line: &[u8]) -> Result<()> {
         self.unsorted.clear();
         crate::error::try_reserve(&mut self.unsorted, self.indices.len() - start, "documents")?;
@@ -133,7 +133,7 @@ impl Reader {
 
     fn into_data(self, width: usize) -> Result<Data> {
         let n = self.relevance.len();
-        // Dense up to twice the bytes of the sparse form, as for graphs.
+        // Dense if that takes at most twice the bytes of the sparse form, as for graphs.
         let dense = n.checked_mul(width).filter(|cells| 4 * self.indices.len() >= *cells);
         let mut data = match dense {
             Some(cells) => {
@@ -153,7 +153,7 @@ impl Reader {
     }
 }
 
-/// A feature's number, from 1, and its value.
+/// The number of a feature, from 1, and its value.
 fn feature(field: Field<'_>, num_features: usize) -> Result<(i32, f32)> {
     let Some((index, value)) = field.split(b':') else {
         return Err(field.bad("is not a feature, number:value"));

@@ -1,32 +1,19 @@
-//! How good a ranking is: loss, pair accuracy and NDCG, query by query and on average.
+//! The quality of a ranking: loss, pair accuracy and NDCG, query by query and on average.
 
-use super::{Data, name};
+use super::{Choice, Data, Pairs, name};
 use crate::error::{Error, Result, try_with_capacity};
 use crate::graph::Split;
 use crate::model::Model;
 use crate::random::{Purpose, Stream};
-use crate::sample::{Choice, Pairs};
 
 /// What a document of relevance y adds to DCG.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Gain {
     /// 2^y - 1.
     #[default]
-    Exponential = 0,
+    Exponential,
     /// y.
-    Linear = 1,
-}
-
-impl TryFrom<i32> for Gain {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Gain::Exponential),
-            1 => Ok(Gain::Linear),
-            _ => Err(Error::InvalidArgument(format!("gain = {value} is not a PLIM_RANK_GAIN_ constant"))),
-        }
-    }
+    Linear,
 }
 
 impl Gain {
@@ -42,28 +29,15 @@ impl Gain {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
     /// Mean pair loss.
-    Loss = 0,
+    Loss,
     /// Share of the ranked pairs in the right order; equal scores count half.
-    Accuracy = 1,
-    /// DCG of the ranking by DCG of the best one.
-    Ndcg = 2,
+    Accuracy,
+    /// DCG of the ranking, divided by the DCG of the best ranking.
+    Ndcg,
 }
 
-impl TryFrom<i32> for Measure {
-    type Error = Error;
-
-    fn try_from(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Measure::Loss),
-            1 => Ok(Measure::Accuracy),
-            2 => Ok(Measure::Ndcg),
-            _ => Err(Error::InvalidArgument(format!("measure = {value} is not a PLIM_RANK_MEASURE_ constant"))),
-        }
-    }
-}
-
-/// All measures of a query, or their means over queries. Loss and accuracy of a query without a pair are NaN, and do not
-/// enter the means; its NDCG is what any order gives, 0 if no document is relevant at all.
+/// All measures of a query, or their means over queries. Loss and accuracy of a query without a pair are NaN and are left out
+/// of the means. Its NDCG is the same for any order; it is 0 if no document is relevant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measures {
     /// Mean pair loss, without λ.
@@ -86,7 +60,7 @@ impl Measures {
 }
 
 impl Data {
-    /// The score of each document, handed to `take`.
+    /// Passes the score of each document to `take`.
     pub fn scores<R>(&self, model: &Model, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
         self.check_model(model)?;
         model.embed(&self.documents, None, model.num_layers() - 1, take)
@@ -132,7 +106,7 @@ impl Data {
         Ok(all)
     }
 
-    /// Their means over a split, which must have a pair.
+    /// The means of the measures over a split, which must have a pair.
     pub fn evaluate(&self, model: &Model, split: Split) -> Result<Measures> {
         self.paired(split)?;
         let all = self.measure(model, split)?;
@@ -167,8 +141,8 @@ impl Data {
         halves as f64 / (2.0 * levels.num_pairs() as f64)
     }
 
-    /// NDCG for scores in the order of the levels, which is the best order. Documents of equal scores share their places:
-    /// each has the mean of their discounts.
+    /// NDCG for scores in the order of the levels, which is the best order. Documents with equal scores share their places: each
+    /// has the mean of their discounts.
     fn ndcg(&self, query: usize, scores: &[f32], ranking: &mut Vec<(f32, f64)>) -> Result<f64> {
         let (levels, relevance) = (self.levels(query), self.relevance());
         let n = scores.len();

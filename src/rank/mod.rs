@@ -1,30 +1,45 @@
 //! Learning to rank: queries, their documents, and how relevant each is.
 //!
-//! Documents are the nodes of a graph without links, whose Â is the identity: a graph convolutional network with one output
-//! is then a linear scorer or a multilayer perceptron, and passes, estimators, optimizers and training are those of graphs.
-//! What differs is here: the loss at the top compares pairs of documents, and a batch is of queries.
+//! Documents are the nodes of a graph without edges, whose Â is the identity. A graph convolutional network with one output is
+//! then a linear scorer or a multilayer perceptron, and passes, estimators, optimizers and training are those of graphs. What
+//! differs is here: the loss compares pairs of documents, and a batch consists of queries.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `problem` | a ranking as a problem of `crate::estimator` |
+//! | `kinds` | the estimators that draw pairs of documents |
+//! | `levels` | a query's documents by relevance |
+//! | `pairs`, `loss` | the documents and pairs of one batch; their loss and its gradient by the scores |
+//! | `measures` | loss, accuracy and NDCG |
+//! | `letor` | the LETOR file format |
 
+mod kinds;
 mod letor;
+mod levels;
+mod loss;
 mod measures;
+mod pairs;
 mod problem;
 
+pub use levels::Levels;
 pub use measures::{Gain, Measure, Measures};
+pub use pairs::{Choice, Pairs};
 
 use crate::error::{Error, Result, try_copied, try_filled, try_with_capacity};
 use crate::graph::{Graph, Matrix, Split, check_indptr, next_version};
-use crate::sample::Levels;
+use kinds::LARGEST_SIZE;
 use std::ops::Range;
 
-/// The largest relevance: a power of two must hold its gain.
+/// The largest relevance, so that its gain, a power of two, is finite.
 const MOST_RELEVANT: i32 = 1000;
 
 /// Queries and their documents.
 pub struct Data {
-    /// The documents; a label is a relevance.
+    /// The documents. Their labels are their relevance.
     documents: Graph,
     /// Query q has the documents `offsets[q] .. offsets[q + 1]`.
     offsets: Vec<i64>,
-    /// What the caller calls each query.
+    /// The caller's id of each query.
     ids: Vec<i64>,
     /// The documents of each query, the most relevant first.
     order: Vec<i32>,
@@ -32,12 +47,12 @@ pub struct Data {
     ends: Vec<i32>,
     level_offsets: Vec<usize>,
     splits: [Vec<i32>; 3],
-    /// Those queries of the splits that have a pair.
+    /// The queries of each split that have a pair.
     paired: [Vec<i32>; 3],
-    /// NDCG is of this many documents; 0 stands for all.
+    /// NDCG is measured on this many documents; 0 means all.
     cutoff: usize,
     gain: Gain,
-    /// What [`Data::standardize`] took off and divided by.
+    /// What [`Data::standardize`] has subtracted and divided by.
     scaling: Option<Scaling>,
     version: u64,
 }
@@ -60,7 +75,7 @@ fn name(split: Split) -> &'static str {
 }
 
 impl Data {
-    /// From dense features, a row per document. All queries are for training at first.
+    /// From dense features, a row for each document. All queries are training queries at first.
     pub fn dense(num_features: usize, row_major: &[f32], relevance: &[i32], offsets: &[i64]) -> Result<Self> {
         let mut data = Self::new(relevance, offsets)?;
         data.documents.set_features(num_features, row_major)?;
@@ -137,7 +152,7 @@ impl Data {
         Ok(data)
     }
 
-    /// Puts the documents of each query in order.
+    /// Sorts the documents of each query by relevance.
     fn sort(&mut self, relevance: &[i32]) -> Result<()> {
         self.order.extend(0..relevance.len() as i32);
         self.level_offsets.push(0);
@@ -171,7 +186,7 @@ impl Data {
         self.documents.num_features()
     }
 
-    /// The documents, as nodes without links.
+    /// The documents, as nodes without edges.
     pub fn documents(&self) -> &Graph {
         &self.documents
     }
@@ -186,7 +201,7 @@ impl Data {
         &self.offsets
     }
 
-    /// What a file calls each query; its number if there is no file.
+    /// The id of each query in the file it was read from; its number if there is no file.
     pub fn query_ids(&self) -> &[i64] {
         &self.ids
     }
@@ -211,7 +226,7 @@ impl Data {
         &self.splits[split as usize]
     }
 
-    /// Replaces a split; no query may stand in it twice.
+    /// Replaces a split, which may not contain a query twice.
     pub fn set_split(&mut self, split: Split, queries: &[i32]) -> Result<()> {
         self.check_queries(queries, "queries")?;
         let mut seen = try_filled(self.num_queries(), false)?;
@@ -237,14 +252,14 @@ impl Data {
         }
     }
 
-    /// How NDCG is measured: of the first `cutoff` documents (0: all), with this gain.
+    /// Sets how NDCG is measured: on the first `cutoff` documents (0: all), with this gain.
     pub fn set_ndcg(&mut self, cutoff: usize, gain: Gain) {
         (self.cutoff, self.gain) = (cutoff, gain);
     }
 
-    /// Takes the mean off each feature and divides it by its standard deviation, both of the training documents of
-    /// `reference`, or those of its own (`None`). A feature that does not vary there is not divided. Where `reference` has
-    /// been standardised, what it was standardised by counts.
+    /// Subtracts the mean from each feature and divides it by its standard deviation. Both are taken over the training documents
+    /// of `reference`, or of these data (`None`). A feature that does not vary there is not divided. If `reference` has been
+    /// standardised, its own means and deviations are used.
     pub fn standardize(&mut self, reference: Option<&Data>) -> Result<()> {
         if self.scaling.is_some() {
             return Err(Error::InvalidArgument("data: the features are standardised already".to_string()));
@@ -288,7 +303,7 @@ impl Data {
         let documents = || queries.iter().flat_map(|&q| self.range(q as usize));
         let mut mean = try_filled(width, 0.0)?;
         documents().for_each(|v| each_entry(x, v, |k, x| mean[k] += x / count as f64));
-        // The entries that are not there differ from the mean by the mean.
+        // A missing entry differs from the mean by the mean.
         let mut squares: Vec<f64> = try_with_capacity(width)?;
         squares.extend(mean.iter().map(|mean| mean * mean * count as f64));
         documents().for_each(|v| {
@@ -297,13 +312,14 @@ impl Data {
         let mut deviation = squares;
         for (square, mean) in deviation.iter_mut().zip(&mean) {
             let root = (square.max(0.0) / count as f64).sqrt();
-            // A constant feature has none but what rounding leaves.
+            // The deviation of a constant feature is at most a rounding error.
             *square = if root <= 1e-7 * mean.abs() { 1.0 } else { root };
         }
         Ok(Scaling { mean, deviation })
     }
 
-    /// Adds all queries of other data at the end, and to a split. Both must have the same features, standardised alike.
+    /// Appends all queries of other data and adds them to a split. Both must have the same features, standardised in the same
+    /// way.
     pub fn append(&mut self, other: &Data, split: Split) -> Result<()> {
         let (width, n) = (self.num_features(), self.num_documents());
         if other.num_features() != width {
@@ -380,7 +396,7 @@ fn each_entry(x: &Matrix, v: usize, mut work: impl FnMut(usize, f64)) {
     }
 }
 
-/// All rows, written out.
+/// All rows in dense form.
 fn dense_rows(x: &Matrix, n: usize) -> Result<Vec<f32>> {
     match x {
         Matrix::Dense { data, .. } => try_copied(data),

@@ -1,13 +1,14 @@
-//! A ranking as a problem: items are queries, the loss is that of their pairs.
+//! Rankings as problems: the items are queries, the loss is that of their pairs.
 
-use super::{Data, Measures, name};
+use super::{Choice, Data, LARGEST_SIZE, Measures, Pairs, name};
 use crate::error::{Error, Result};
-use crate::estimator::{Evaluation, Key, Kind, Problem};
-use crate::graph::Split;
+use crate::estimator::{Batch, Evaluation, Kind, Problem, Request};
+use crate::graph::{Graph, Split};
+use crate::kernel::Threads;
 use crate::log::Level;
-use crate::model::{Model, Workspace};
+use crate::model::Model;
 use crate::random::{Purpose, Stream};
-use crate::sample::{Choice, Cut, Distribution, Draws, Layer};
+use crate::sample::{Draws, Key, Sampler};
 
 impl Data {
     /// Checks that the model can score the documents.
@@ -66,51 +67,48 @@ impl Problem for Data {
         }
     }
 
-    fn check(&self, model: &Model, kind: &Kind) -> Result<()> {
+    fn check(&self, model: &Model, kind: &dyn Kind) -> Result<()> {
         self.check_model(model)?;
-        match kind {
-            Kind::Consistent { .. } => {
-                let text = "the consistent estimator draws neighbours, which documents have not; see plim_estimator_separate()";
-                Err(Error::Unsupported(text.to_string()))
-            }
-            _ => Ok(()),
-        }
+        choice(kind).map(|_| ())
     }
 
-    fn largest_size(&self, kind: &Kind) -> usize {
-        let size = |query: usize| match kind {
-            Kind::Pairs { .. } => usize::try_from(self.levels(query).num_pairs()).unwrap_or(usize::MAX),
+    fn largest_size(&self, kind: &dyn Kind) -> usize {
+        let choice = choice(kind);
+        let size = |query: usize| match choice {
+            Ok(Choice::Pairs(_)) => usize::try_from(self.levels(query).num_pairs()).unwrap_or(usize::MAX),
             _ => self.levels(query).documents.len(),
         };
-        (0..self.num_queries()).map(size).max().unwrap_or(1).min(Kind::LARGEST_SIZE)
+        (0..self.num_queries()).map(size).max().unwrap_or(1).min(LARGEST_SIZE)
     }
 
-    fn cut(&self, num_layers: usize, kind: &Kind, key: Key, items: &[i32], cut: &mut Cut) -> Result<()> {
-        let choice = match *kind {
-            Kind::Pairs { size } => Choice::Pairs(size),
-            Kind::Separate { size, self_normalized } => Choice::Separate { size, self_normalized },
-            Kind::Full | Kind::Unbiased | Kind::Consistent { .. } => Choice::All,
-        };
-        let Cut { chain, sampler, pairs } = cut;
+    fn graph(&self) -> &Graph {
+        &self.documents
+    }
+
+    fn cut(
+        &self,
+        num_hops: usize,
+        kind: &dyn Kind,
+        key: Key,
+        items: &[i32],
+        batch: &mut Batch,
+        sampler: &mut Sampler,
+    ) -> Result<()> {
+        let choice = choice(kind)?;
+        let (cut, pairs) = batch.kept::<Pairs>();
         let mut random = Stream::new(key.seed, Purpose::Draws, key.step, 0);
         pairs.clear();
         items.iter().try_for_each(|&q| pairs.push(self.levels(q as usize), choice, &mut random))?;
-        let nothing = Draws { distribution: &Distribution::Uniform, seed: 0, step: 0 };
-        chain.cut(&self.documents, pairs.documents(), num_layers, |_| Layer::Exact, &nothing, sampler)
+        cut.below(&self.documents, pairs.documents(), num_hops, Draws::NONE, key, sampler)
     }
 
-    fn takes_cutting(&self, _: usize, _: &Kind) -> bool {
+    fn takes_cutting(&self, _: usize, _: &dyn Kind) -> bool {
         true
     }
 
     /// Mean over queries of the mean pair loss.
-    fn loss_and_gradient(&self, model: &Model, workspace: &mut Workspace) -> Result<f64> {
-        let threads = model.threads()?;
-        let mut pairs = std::mem::take(&mut workspace.cut.pairs);
-        let top = |scores: &mut [f32], _: &_| pairs.loss(scores, &threads);
-        let loss = workspace.loss_and_gradient(model, &self.documents, &threads, top);
-        workspace.cut.pairs = pairs;
-        loss
+    fn loss(&self, batch: &mut Batch, (scores, _): (&mut [f32], usize), threads: &Threads) -> Result<f64> {
+        batch.kept::<Pairs>().1.loss(scores, threads)
     }
 
     fn evaluate(&self, model: &Model) -> Result<Evaluation> {
@@ -131,7 +129,24 @@ impl Problem for Data {
         vec![("queries", self.num_queries()), ("documents", self.num_documents()), ("features", self.num_features())]
     }
 
-    fn news(&self) -> Option<(Level, String)> {
+    fn input_message(&self) -> Option<(Level, String)> {
         None
     }
+}
+
+/// The pairs that a kind draws of each query, or `Unsupported`.
+fn choice(kind: &dyn Kind) -> Result<Choice> {
+    let what = match kind.request() {
+        Request::Nothing => return Ok(Choice::All),
+        Request::Nodes(_) => "neighbours",
+        Request::Parts { name, parts } => match parts.downcast_ref::<Choice>() {
+            Some(choice) => return Ok(*choice),
+            None => name,
+        },
+    };
+    let text = format!(
+        "the {} estimator draws {what}, and documents have none; use one that draws pairs of documents",
+        kind.name()
+    );
+    Err(Error::Unsupported(text))
 }

@@ -1,4 +1,4 @@
-//! From which distribution P the nodes of a layer are drawn.
+//! The distribution P that nodes are drawn from.
 
 use super::Block;
 use crate::error::{Error, Result, try_copied, try_resize};
@@ -8,12 +8,12 @@ use std::sync::Arc;
 /// P, up to its normalisation.
 #[derive(Clone, Default)]
 pub enum Distribution {
-    /// All nodes alike.
+    /// The same for all nodes.
     #[default]
     Uniform,
     /// ∝ ‖Â(:,u)‖², over all nodes.
     Importance,
-    /// All alike over S, the columns that the rows above touch.
+    /// The same for all nodes of S, the columns that the rows above touch.
     Neighbors,
     /// ∝ ‖Â(rows above, u)‖² over S.
     Ladies,
@@ -27,18 +27,8 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// A distribution by its constant.
-    pub fn from_constant(value: i32) -> Result<Self> {
-        match value {
-            0 => Ok(Distribution::Uniform),
-            1 => Ok(Distribution::Importance),
-            2 => Ok(Distribution::Neighbors),
-            3 => Ok(Distribution::Ladies),
-            _ => Err(Error::InvalidArgument(format!("distribution = {value} is not a PLIM_DISTRIBUTION_ constant"))),
-        }
-    }
-
-    /// The caller's weights. Each must be positive: a node that is never drawn would be missing however many are.
+    /// The caller's weights. Each must be positive: a node that is never drawn would be missing from every sample, however
+    /// large.
     pub fn from_weights(weights: &[f64]) -> Result<Self> {
         if weights.is_empty() {
             return Err(Error::InvalidArgument("num_nodes = 0: there are no weights".to_string()));
@@ -53,7 +43,7 @@ impl Distribution {
         Ok(Distribution::Weights { weights: Arc::new(try_copied(weights)?), total })
     }
 
-    /// A name that tells one distribution from another.
+    /// A text that identifies the distribution, for checkpoints.
     pub fn description(&self) -> String {
         match self {
             Distribution::Uniform => "uniform".to_string(),
@@ -78,13 +68,13 @@ impl Distribution {
         }
     }
 
-    /// Whether all columns of a block have the mass 1.
+    /// Whether every column of a block has the mass 1.
     pub fn is_flat(&self) -> bool {
         matches!(self, Distribution::Uniform | Distribution::Neighbors)
     }
 
-    /// The mass of each column of `block`, as read from Â, and the mass of everything that can be drawn:
-    /// P(u) = mass(u) / total.
+    /// Writes the mass of each column of `block`, as read from Â, to `masses`. Returns the mass of everything that can be
+    /// drawn: P(u) = mass(u) / total.
     pub fn masses(&self, graph: &Graph, block: &Block, masses: &mut Vec<f64>) -> Result<f64> {
         let nodes = block.nodes();
         try_resize(masses, nodes.len())?;
@@ -114,7 +104,7 @@ impl Distribution {
     }
 }
 
-/// A checksum by which a checkpoint knows a caller's array again.
+/// A checksum by which a checkpoint recognises a caller's array.
 pub fn checksum<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> u32 {
     let mut checksum = crc32fast::Hasher::new();
     values.for_each(|bytes| checksum.update(&bytes));

@@ -277,7 +277,7 @@ impl<'a> Prober<'a> {
                 "the gradient of {count} {items} has norm {norm:.6}; up to {draws} draws of a size; threads {threads}, isa {isa}"
             )
         });
-        if let Some((level, message)) = self.problem.news() {
+        if let Some((level, message)) = self.problem.input_message() {
             log::tell(observer, level, || message);
         }
     }

@@ -47,7 +47,7 @@ impl Run<'_> {
     /// Tells once what has become of the first layer's input.
     pub(super) fn log_news(&mut self) {
         if !self.told_of_news
-            && let Some((level, message)) = self.problem.news()
+            && let Some((level, message)) = self.problem.input_message()
         {
             self.told_of_news = true;
             self.log(level, |_| message);

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, Axis};
 use plimsoll::graph::{Graph, Normalization};
 use plimsoll::sample::Distribution;
 
-/// A graph on paper: what was given to the library, and A as that means.
+/// A graph of the library, and its matrix A.
 pub struct Described {
     pub graph: Graph,
     pub a: Array2<f64>,
@@ -56,7 +56,7 @@ impl Described {
         super::matrix(&x, width)
     }
 
-    /// Gives the graph sparse features, with empty rows and entries that come twice.
+    /// Gives the graph sparse features, with empty rows and repeated entries.
     pub fn set_sparse_features(&mut self, width: usize, random: &mut Random) -> Array2<f64> {
         let n = self.a.nrows();
         let mut x = Array2::zeros((n, width));
@@ -74,7 +74,7 @@ impl Described {
     }
 }
 
-/// How many nodes may have edges: often all, otherwise the last one or two have none.
+/// The number of nodes that may have edges: often all; otherwise the last one or two have none.
 fn isolate_some(n: usize, random: &mut Random) -> usize {
     n.saturating_sub(random.below(3)).max(1)
 }
@@ -139,8 +139,8 @@ pub fn touched(a_hat: &Array2<f64>, rows: &[usize]) -> Vec<usize> {
 }
 
 /// Â(I_{l+1}, I_l)·diag(1/(t P(u))) for each layer, input layer first, as matrices with a row and a column for each draw,
-/// duplicates kept; and I_0. `choose(l, P)` gives the draws at the input of layer l; without any I_l is all nodes, at
-/// weight 1.
+/// duplicates kept; and I_0. `choose(l, P)` returns the draws at the input of layer l; if it returns none, I_l is all nodes with
+/// the weight 1.
 pub fn operators(
     a_hat: &Array2<f64>,
     batch: &[i32],
@@ -225,7 +225,7 @@ pub fn loss_and_gradient(
     let p = softmax(&outputs[outputs.len() - 1]);
     let squares: f64 = weights.iter().flatten().map(|w| w * w).sum();
     let loss = cross_entropy(&p, labels) + 0.5 * lambda * squares;
-    // ∂/∂z: p, and at the label p − 1, which is less what the other classes have.
+    // ∂/∂z is p, and p − 1 at the label, which is minus the sum of p over the other classes.
     let mut delta = p / labels.len() as f64;
     for (mut row, &y) in delta.rows_mut().into_iter().zip(labels) {
         row[y as usize] = 0.0;

@@ -16,7 +16,7 @@ use std::path::Path;
 pub struct Archive(zip::ZipArchive<File>);
 
 impl Archive {
-    /// The golden values of the oracle.
+    /// The reference values of tests/golden.npz.
     pub fn golden() -> Self {
         Self::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.npz"))
     }
@@ -75,19 +75,19 @@ pub fn matrix(data: &[f32], columns: usize) -> Array2<f64> {
     ArrayView2::from_shape((data.len() / columns, columns), data).unwrap().mapv(f64::from)
 }
 
-/// What two results that are the same have in common.
+/// The bits of each number, to compare results exactly.
 pub fn bits(floats: &[f32]) -> Vec<u32> {
     floats.iter().map(|x| x.to_bits()).collect()
 }
 
-/// A model whose hidden units keep their sign on every row, whatever is drawn, if no feature is negative: each column of
-/// a hidden W has one sign. The largest entries are `scale`, in hidden layers divided by the fan-in; the smallest hidden
-/// ones are a fifth of that.
+/// A model whose hidden units keep their sign on every row, whatever is drawn, if no feature is negative: each column of a hidden
+/// W has one sign. The largest entries are `scale`, divided by the fan-in in hidden layers; the smallest hidden ones are a fifth
+/// of that.
 ///
-/// ∇f jumps where a hidden unit passes 0: no finite difference holds there. And a unit within ε of 0 flips in half of the
-/// draws until their number N is about 1/ε²: the bias of a sampled gradient vanishes all the same, but at no rate that a
-/// grid of N can show. Away from those kinks a sampled gradient is a smooth function of how often each node was drawn,
-/// whose deviation falls like N^-½ and whose bias like 1/N.
+/// ∇f jumps where a hidden unit passes 0, and no finite difference holds there. Also, a unit within ε of 0 flips in half of the
+/// draws until their number N is about 1/ε²: the bias of a sampled gradient still vanishes, but at no rate that a grid of N can
+/// show. Away from those kinks a sampled gradient is a smooth function of how often each node was drawn. Its deviation then
+/// falls like N^-½ and its bias like 1/N.
 pub fn without_kinks(widths: &[usize], scale: f64) -> Model {
     let mut random = Random::new(1);
     let mut parameters = Vec::new();
@@ -107,7 +107,7 @@ pub fn without_kinks(widths: &[usize], scale: f64) -> Model {
     model
 }
 
-/// Thirty nodes, all of them for training, whose three features all but say their class: for [`confident_model`].
+/// Thirty training nodes whose three features nearly determine their class, for [`confident_model`].
 pub fn confident_graph() -> Graph {
     let mut random = Random::new(6);
     let mut graph = Graph::from_edges(30, &[0, 3, 7], &[3, 6, 10], None).unwrap();

@@ -1,4 +1,4 @@
-//! Random numbers that owe nothing to the library's own.
+//! Random numbers that are independent of the library's own.
 
 /// SplitMix64.
 pub struct Random(u64);

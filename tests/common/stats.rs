@@ -31,7 +31,7 @@ impl Moments {
         self.variances().sum::<f64>().sqrt()
     }
 
-    /// √E‖ḡ − E g‖²: what the mean itself is off by.
+    /// √E‖ḡ − E g‖²: the error of the mean itself.
     pub fn standard_error(&self) -> f64 {
         self.deviation() / self.count.sqrt()
     }
@@ -45,8 +45,8 @@ impl Moments {
         super::distance(&self.mean, h) / self.standard_error()
     }
 
-    /// The largest |ḡ_i − h_i| in standard errors of its own, over the components that `h` has. What is within `rounding`
-    /// is not counted: a component may hardly vary.
+    /// The largest |ḡ_i − h_i| in its own standard errors, over the components that `h` has. Differences within `rounding` are
+    /// ignored, since a component may hardly vary.
     pub fn largest_error_from(&self, h: &[f64], rounding: f64) -> f64 {
         let errors = self.variances().zip(self.mean.iter().zip(h)).map(|(variance, (mean, h))| {
             let off = (mean - h).abs();
@@ -55,7 +55,7 @@ impl Moments {
         errors.fold(0.0, f64::max)
     }
 
-    /// The largest difference between two means of the same, in standard errors of their difference.
+    /// The largest difference between two means, in standard errors of their difference.
     pub fn largest_difference(&self, other: &Moments) -> f64 {
         let means = self.mean.iter().zip(&other.mean);
         let differences = means.zip(self.variances().zip(other.variances())).map(|((a, b), (va, vb))| {
@@ -92,7 +92,7 @@ pub fn chi_square(found: &[f64], wanted: &[f64]) -> (f64, f64) {
         sum += (rest.0 - rest.1) * (rest.0 - rest.1) / rest.1;
         cells += 1.0;
     } else {
-        // Too few expected to test, but not so many may come: with mean w < 5, 25 has a probability below 1e-9.
+        // Too few are expected for a test, but there may not be too many: with a mean below 5, 25 has a probability below 1e-9.
         assert!(rest.0 <= 25.0, "{} where {} are expected", rest.0, rest.1);
     }
     (sum, cells - 1.0)
