@@ -736,7 +736,7 @@ plim_status plim_graph_from_csr(size_t num_nodes,
  *
  * The graph has 3 · `nodes_per_class` nodes, ordered by class, 2 features and the labels 0, 1, 2.
  * Two nodes of a class are linked with probability 1e-3 in each direction, two nodes of different
- * classes with probability 2e-4; an edge in either direction makes the pair linked. In each class
+ * classes with probability 2e-4; a link in either direction makes an undirected edge. In each class
  * the first 40 % of the nodes are for training, the next 20 % for validation and the rest for
  * testing. The paper uses 2000 nodes per class. Time and memory grow linearly with nodes and edges.
  *
@@ -2587,8 +2587,8 @@ void plim_rank_data_free(plim_rank_data *data);
  * validation file.
  *
  * @param data   the data to extend.
- * @param other  data with the same number of features, which either both are standardised by the
- *               same numbers or neither is. It does not change, and its splits are ignored.
+ * @param other  data with the same number of features. Either both are standardised by the same
+ *               numbers, or neither is. `other` does not change, and its splits are ignored.
  * @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
  *
  * @return PLIM_OK or a common error.
@@ -2605,11 +2605,11 @@ plim_status plim_rank_data_append(plim_rank_data *data,
  * standard deviation.
  *
  * The features become dense. A feature that is constant is not divided. The data keep the means and
- * deviations, so that other data can be standardised alike by naming these as reference.
+ * deviations: pass them as `reference` to standardise other data alike.
  *
  * @param data       the data, not yet standardised.
  * @param reference  the data whose training documents define means and deviations. If it is
- *                   standardised, the numbers it keeps are used. NULL selects `data` itself.
+ *                   standardised, the numbers that it keeps are used. NULL selects `data` itself.
  *
  * @return PLIM_OK or a common error.
  *         PLIM_ERROR_INVALID_ARGUMENT: `data` is standardised already, or a result is not finite.

@@ -172,7 +172,7 @@ pub unsafe extern "C" fn plim_graph_from_csr(
 ///
 /// The graph has 3 · `nodes_per_class` nodes, ordered by class, 2 features and the labels 0, 1, 2.
 /// Two nodes of a class are linked with probability 1e-3 in each direction, two nodes of different
-/// classes with probability 2e-4; an edge in either direction makes the pair linked. In each class
+/// classes with probability 2e-4; a link in either direction makes an undirected edge. In each class
 /// the first 40 % of the nodes are for training, the next 20 % for validation and the rest for
 /// testing. The paper uses 2000 nodes per class. Time and memory grow linearly with nodes and edges.
 ///

@@ -232,8 +232,8 @@ pub extern "C" fn plim_rank_data_free(data: *mut plim_rank_data) {
 /// validation file.
 ///
 /// @param data   the data to extend.
-/// @param other  data with the same number of features, which either both are standardised by the
-///               same numbers or neither is. It does not change, and its splits are ignored.
+/// @param other  data with the same number of features. Either both are standardised by the same
+///               numbers, or neither is. `other` does not change, and its splits are ignored.
 /// @param split  PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL or PLIM_SPLIT_TEST.
 ///
 /// @return PLIM_OK or a common error.
@@ -258,11 +258,11 @@ pub extern "C" fn plim_rank_data_append(
 /// standard deviation.
 ///
 /// The features become dense. A feature that is constant is not divided. The data keep the means and
-/// deviations, so that other data can be standardised alike by naming these as reference.
+/// deviations: pass them as `reference` to standardise other data alike.
 ///
 /// @param data       the data, not yet standardised.
 /// @param reference  the data whose training documents define means and deviations. If it is
-///                   standardised, the numbers it keeps are used. NULL selects `data` itself.
+///                   standardised, the numbers that it keeps are used. NULL selects `data` itself.
 ///
 /// @return PLIM_OK or a common error.
 ///         PLIM_ERROR_INVALID_ARGUMENT: `data` is standardised already, or a result is not finite.

@@ -1,5 +1,5 @@
-/* Sample sizes that follow the gradient: between their bounds, with an error under δ, the same for any threads, and the
- * same after an interruption. */
+/* Adaptive sample sizes: they stay within their bounds, keep the error below δ, and do not depend on the number of
+ * threads or on an interruption. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -24,14 +24,14 @@ static void sizes_stay_between_their_bounds_and_the_error_under_delta(void) {
     for (size_t i = 0; i < run.num_epochs; i++) {
       double size = run.columns[PLIM_HISTORY_SAMPLE_SIZE][i], error = run.columns[PLIM_HISTORY_ERROR][i];
       CHECK(size >= SMALLEST && size <= LARGEST);
-      CHECK(error >= 0.0); /* and no NaN */
-      CHECK(error <= DELTA || size >= (double)LARGEST / STEPS); /* of which one, at least, was at the largest */
+      CHECK(error >= 0.0); /* fails for NaN */
+      CHECK(error <= DELTA || size >= (double)LARGEST / STEPS); /* at least one step used the largest size */
     }
     training_free(&s);
   }
 }
 
-/* One batch an epoch and a test before each: the columns are of that one step. */
+/* One batch per epoch and a test before each, so the columns describe that single step. */
 static void an_error_above_delta_is_met_by_the_largest_size(void) {
   static const double deltas[3] = {2.0, 0.5, 1e-3};
   static const size_t largest[3] = {400, 300, 50};
@@ -48,7 +48,7 @@ static void an_error_above_delta_is_met_by_the_largest_size(void) {
       CHECK(size == floor(size));
       CHECK(run.columns[PLIM_HISTORY_ERROR][e] <= deltas[i] || size == (double)largest[i]);
     }
-    CHECK(i < 2 || run.columns[PLIM_HISTORY_SAMPLE_SIZE][0] == 50.0); /* out of reach */
+    CHECK(i < 2 || run.columns[PLIM_HISTORY_SAMPLE_SIZE][0] == 50.0); /* δ cannot be reached */
     CHECK(i != 1 || run.columns[PLIM_HISTORY_SAMPLE_SIZE][0] > last);
     last = run.columns[PLIM_HISTORY_SAMPLE_SIZE][0];
     training_free(&s);
@@ -101,11 +101,11 @@ static void the_seed_decides_and_threads_do_not(void) {
   training_free(&first);
 }
 
-/* Bounds that leave no choice: the tests must not touch the draws of the training itself. */
+/* With equal bounds the size cannot change. The tests must not affect the draws of the training itself. */
 static void tests_take_nothing_from_the_training(void) {
   setup tested = training_setup(CONSISTENT, ADAM, 4), plain = training_setup(CONSISTENT, ADAM, 4);
   outcome a, b;
-  CHECK_OK(plim_train_options_set_adaptive(tested.options, DELTA, 1, 100, 100)); /* the size that it has */
+  CHECK_OK(plim_train_options_set_adaptive(tested.options, DELTA, 1, 100, 100)); /* the estimator's own size */
   a = training_run(&tested);
   b = training_run(&plain);
   CHECK(training_same_parameters(&a, &b));
@@ -128,7 +128,7 @@ static void a_delta_of_zero_turns_it_off(void) {
   training_free(&s);
 }
 
-/* The optimizer has made 6 updates an epoch; 100 of them lie between two tests. */
+/* The optimizer makes 6 updates per epoch, and 100 between two tests. */
 static void a_run_begins_with_a_test_whatever_went_before(void) {
   setup s = adaptive_setup(SGD, 1, 100);
   for (size_t i = 0; i < 2; i++) {
@@ -153,10 +153,10 @@ static void a_cancelled_run_goes_on_and_ends_in_the_same_bits(void) {
     CHECK_OK(plim_train_options_set_progress(s.options, stop_after, &stop));
     run = training_run(&s);
     CHECK(run.status == PLIM_ERROR_CANCELLED && run.num_epochs == stop);
-    CHECK_OK(plim_train_options_set_resume(fresh.options, files_path("run"))); /* as in another process */
+    CHECK_OK(plim_train_options_set_resume(fresh.options, files_path("run"))); /* new handles, as in another process */
     run = training_run(&fresh);
     CHECK(training_same(&expected, &run));
-    CHECK_OK(plim_train_options_set_resume(s.options, files_path("run"))); /* and with the handles at hand */
+    CHECK_OK(plim_train_options_set_resume(s.options, files_path("run"))); /* the same handles */
     CHECK_OK(plim_train_options_set_progress(s.options, NULL, NULL));
     run = training_run(&s);
     if (!CHECK(training_same(&expected, &run))) {
@@ -179,14 +179,14 @@ static void a_checkpoint_of_other_settings_is_refused(void) {
     setup other = training_setup(CONSISTENT, SGD, 4), twin = training_setup(CONSISTENT, SGD, 4);
     float before[MOST_PARAMETERS], after[MOST_PARAMETERS];
     size_t count = plim_model_num_parameters(other.model);
-    if (i > 0) { /* not adaptive at all, or one number is another */
+    if (i > 0) { /* not adaptive, or one number differs */
       CHECK_OK(plim_train_options_set_adaptive(other.options, i == 1 ? 0.6 : DELTA, i == 2 ? 4 : 3,
                                                i == 3 ? SMALLEST + 1 : SMALLEST, i == 4 ? 50 : LARGEST));
     }
     CHECK_OK(plim_train_options_set_resume(other.options, files_path("run")));
     run = training_run(&other);
     CHECK(run.status == PLIM_ERROR_SHAPE_MISMATCH && strstr(run.message, "adaptive") != NULL);
-    /* Nothing has changed, the estimator's sizes (100, beyond the largest of the last) neither. */
+    /* Nothing has changed, including the estimator's sizes (100, above the last `largest`). */
     CHECK_OK(plim_estimator_gradient(other.estimator, other.model, other.graph, NULL, 0, after, MOST_PARAMETERS, NULL));
     CHECK_OK(plim_estimator_gradient(twin.estimator, twin.model, twin.graph, NULL, 0, before, MOST_PARAMETERS, NULL));
     CHECK_BITS(before, after, count);
@@ -207,7 +207,7 @@ static void an_estimator_that_draws_nothing_is_unsupported(void) {
     if (how == 2) {
       plim_estimator_free(s.estimator);
       CHECK_OK(plim_estimator_consistent(exact, 2, &s.estimator));
-    } else if (how == 3) { /* all its draws are the caller's */
+    } else if (how == 3) { /* all its draws are set by the caller */
       CHECK_OK(plim_estimator_set_draws(s.estimator, 0, draws, 3));
       CHECK_OK(plim_estimator_set_draws(s.estimator, 1, draws, 3));
     }
@@ -235,15 +235,15 @@ static void settings_must_be_in_their_ranges(void) {
   CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "largest", plim_train_options_set_adaptive(o, 0.1, 1, 10, SIZE_MAX));
   CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "smallest",
               plim_train_options_set_adaptive(o, 0.1, 1, SIZE_MAX, SIZE_MAX));
-  a = training_run(&s); /* as before all that */
+  a = training_run(&s); /* the result is as before the refusals */
   b = training_run(&twin);
   CHECK(training_same(&a, &b) && a.columns[PLIM_HISTORY_ERROR][0] > 0.0);
   training_free(&twin);
   training_free(&s);
 }
 
-/* The estimate is of few replicates; what counts is the true error of the size that it chooses, which plim_tail_new()
-   measures against the exact gradient, before the step is made. */
+/* The test uses few replicates. The true error of the size that it chooses is measured with plim_tail_new(), before
+   the step. */
 static void the_true_error_of_the_chosen_sizes_is_under_delta(void) {
   const size_t widths[] = {2, 3}, start[] = {50};
   const double delta = 0.4;
@@ -286,7 +286,7 @@ static void the_true_error_of_the_chosen_sizes_is_under_delta(void) {
     plim_history_free(history);
     plim_model_free(before);
   }
-  CHECK(mean < delta && mean > delta / 4); /* under it, and not by drawing everything */
+  CHECK(mean < delta && mean > delta / 4); /* below δ, without drawing everything */
   CHECK(above <= 4);
   plim_probe_options_free(probe);
   plim_train_options_free(options);

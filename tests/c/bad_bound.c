@@ -1,5 +1,4 @@
-/* Bounds and sample sizes given what they must refuse: the status, a message that names the condition, and nothing
- * written. */
+/* Invalid arguments for bounds and sample sizes: the status, a message that names the condition, and nothing written. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "check.h"
@@ -8,7 +7,7 @@
 static double out = 7.0;
 static size_t size = 7;
 
-/* The call fails so and writes nothing. */
+/* Checks that the call fails with this status and message and writes nothing. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), CHECK(out == 7.0 && size == 7))
 #define INVALID(fragment, call) REFUSED(PLIM_ERROR_INVALID_ARGUMENT, fragment, call)
 
@@ -51,7 +50,7 @@ static void what_may_be_zero_may_not_be_negative(void) {
     INVALID("0 <= rho < infinity", plim_bound_convex_average(1.0, 1.0, bad, 1.0, 5, &out));
     INVALID("0 <= initial_gap < infinity", plim_bound_linear(1.0, 2.0, NULL, 1, bad, &out));
     INVALID("deltas[1] = ", plim_bound_linear(1.0, 2.0, deltas, 4, 1.0, &out));
-    CHECK_OK(plim_bound_linear(1.0, 2.0, deltas, 2, 1.0, &out)); /* the second is not read */
+    CHECK_OK(plim_bound_linear(1.0, 2.0, deltas, 2, 1.0, &out)); /* deltas[1] is not read */
     out = 7.0;
   }
 }

@@ -1,12 +1,12 @@
-/* Estimator functions given what they must refuse. A refused gradient writes nothing and does not count: the next one
- * is the one that would have come anyway. */
+/* Invalid arguments for estimator functions. A refused gradient writes nothing and does not advance the sequence of
+ * draws. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
 
 enum { PARAMETERS = 32 };
 
-/* The sample graph, a model of widths 5, 4, 3, an estimator, and a twin of it that nothing bad is given to. */
+/* The sample graph, a model of widths 5, 4, 3, an estimator, and a twin that receives valid calls only. */
 static plim_graph *graph = NULL;
 static plim_model *model = NULL;
 static plim_estimator *estimator = NULL, *twin = NULL, *full = NULL, *unbiased = NULL;
@@ -25,10 +25,10 @@ static void check_unharmed(int line) {
   }
 }
 
-/* The call fails so, nothing is written, and the estimator goes on as its twin does. */
+/* Checks that the call fails with this status and message, writes nothing, and leaves the estimator like its twin. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
 
-/* A gradient of the estimator with these arguments is refused. */
+/* Checks that a gradient with these arguments is refused. */
 #define GRADIENT_REFUSED(status, fragment, model, graph, batch, count) \
   REFUSED(status, fragment, plim_estimator_gradient(estimator, model, graph, batch, count, gradient, PARAMETERS, &loss))
 
@@ -211,7 +211,7 @@ static void what_is_no_number_any_more_has_diverged(void) {
     CHECK(check_filled(gradient, PARAMETERS) && isnan(loss));
   }
   plim_model_free(wild);
-  CHECK_OK(plim_estimator_set_seed(estimator, 9)); /* a diverged gradient may count: both start over */
+  CHECK_OK(plim_estimator_set_seed(estimator, 9)); /* a diverged gradient may count, so both restart */
   CHECK_OK(plim_estimator_set_seed(twin, 9));
   check_unharmed(__LINE__);
 }

@@ -1,10 +1,9 @@
-/* Graph functions given what they must refuse: the status, the message, nothing written, and a graph as good as
- * before. */
+/* Invalid arguments for graph functions: the status, the message, nothing written, and an unchanged graph. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
 
-/* The sample graph, and what it answered before anything bad came in. */
+/* The sample graph, and its results before the invalid calls. */
 static plim_graph *graph = NULL;
 static plim_model *model = NULL;
 static float probabilities[SAMPLE_NODES * SAMPLE_CLASSES];
@@ -26,7 +25,7 @@ static void check_unharmed(int line) {
   }
 }
 
-/* The call fails so, and the sample graph is what it was. */
+/* Checks that the call fails with this status and message and does not change the sample graph. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
 
 static void edges(plim_status status, const char *fragment, size_t num_nodes, size_t num_edges, const int32_t *sources,
@@ -55,7 +54,7 @@ static void a_graph_has_at_least_one_node_and_ids_that_fit(void) {
   edges(PLIM_ERROR_INVALID_ARGUMENT, "num_nodes", 0, 1, none, none, NULL);
   edges(PLIM_ERROR_INVALID_ARGUMENT, "num_nodes", (size_t)INT32_MAX + 1, 0, NULL, NULL, NULL);
   edges(PLIM_ERROR_INVALID_ARGUMENT, "num_nodes", SIZE_MAX, 0, NULL, NULL, NULL);
-  edges(PLIM_ERROR_INVALID_ARGUMENT, "", 5, SIZE_MAX, none, none, NULL); /* more than memory can hold: not read */
+  edges(PLIM_ERROR_INVALID_ARGUMENT, "", 5, SIZE_MAX, none, none, NULL); /* more than memory can hold, so not read */
 }
 
 static void edge_weights_must_be_finite_and_not_negative(void) {

@@ -1,4 +1,4 @@
-/* Every function given handles that are freed, foreign or of another type: status 13, and nothing happens. */
+/* Freed, foreign and mistyped handles for every function: status 13, and no effect. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -11,14 +11,14 @@ static plim_model *model = NULL;
 static plim_estimator *estimator = NULL;
 static float probabilities[RESULTS];
 
-/* Outputs; a call with a bad handle leaves them as they are. */
+/* Outputs, which a call with a bad handle must not change. */
 static float floats[RESULTS];
 static int32_t ints[SAMPLE_NODES];
 static size_t sizes[CELLS];
 static double number = NAN;
 static plim_model *made = NULL;
 
-/* One call each, with `h` in the place of the handle. */
+/* One call per function, with `h` in place of the handle. */
 static plim_status graph_save(void *h) { return plim_graph_save((plim_graph *)h, files_path("never-written")); }
 static plim_status graph_set_cache(void *h) { return plim_graph_set_cache((plim_graph *)h, 0); }
 static plim_status graph_set_features(void *h) { return plim_graph_set_features((plim_graph *)h, 3, probabilities); }
@@ -143,7 +143,7 @@ static int outputs_are_clear(void) {
   return ok;
 }
 
-/* Every function that takes a handle of this name refuses this one. */
+/* Checks that every function with a handle of this name refuses this one. */
 static void check_refused(const char *argument, void *handle, const char *what) {
   for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
     if (strcmp(functions[i].argument, argument) == 0) {
@@ -217,7 +217,7 @@ static void a_handle_of_another_type_is_refused(void) {
   CHECK(plim_graph_num_nodes((plim_graph *)(void *)model) == 0);
   CHECK(plim_model_num_parameters((plim_model *)(void *)graph) == 0);
   CHECK(plim_estimator_property((plim_estimator *)(void *)graph) == 0);
-  plim_graph_free((plim_graph *)(void *)model); /* the wrong free frees nothing */
+  plim_graph_free((plim_graph *)(void *)model); /* the wrong free function has no effect */
   plim_graph_free((plim_graph *)(void *)estimator);
   plim_model_free((plim_model *)(void *)graph);
   plim_model_free((plim_model *)(void *)estimator);
@@ -250,13 +250,13 @@ static void a_freed_handle_stays_dead(void) {
     check_silent(old_graph);
     check_silent(old_model);
     check_silent(old_estimator);
-    for (size_t i = 0; i < 40; i++) { /* others take its place */
+    for (size_t i = 0; i < 40; i++) { /* others reuse its slot */
       others[i] = NULL;
       CHECK_OK(plim_graph_from_edges(i + 1, 0, NULL, NULL, NULL, &others[i]));
       CHECK(others[i] != NULL && others[i] != old_graph);
     }
     check_refused("graph", old_graph, "a freed graph, its place taken");
-    free_as_everything(old_graph); /* twice is harmless, for the others too */
+    free_as_everything(old_graph); /* freeing twice is harmless */
     free_as_everything(old_model);
     free_as_everything(old_estimator);
     for (size_t i = 0; i < 40; i++) {

@@ -1,12 +1,11 @@
-/* Model functions given what they must refuse: the status, the message, nothing written, and a model as good as
- * before. */
+/* Invalid arguments for model functions: the status, the message, nothing written, and an unchanged model. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
 
 enum { PARAMETERS = 32, RESULTS = SAMPLE_NODES * SAMPLE_CLASSES };
 
-/* The sample graph and a model of widths 5, 4, 3, and what they answered before anything bad came in. */
+/* The sample graph, a model of widths 5, 4, 3, and their results before the invalid calls. */
 static plim_graph *graph = NULL;
 static plim_model *model = NULL;
 static float probabilities[RESULTS];
@@ -19,7 +18,7 @@ static void check_unharmed(int line) {
   }
 }
 
-/* The call fails so, and the model is what it was. */
+/* Checks that the call fails with this status and message and does not change the model. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
 
 static void gcn(plim_status status, const char *fragment, const size_t *widths, size_t num_widths) {

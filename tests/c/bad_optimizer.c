@@ -1,5 +1,5 @@
-/* Optimizer functions given what they must refuse: the status, the message, nothing written, and an optimizer that goes
- * on as a twin does that was given nothing bad. */
+/* Invalid arguments for optimizer functions: the status, the message, nothing written, and an optimizer that behaves
+ * like a twin with valid calls only. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "handles.h"
@@ -14,7 +14,7 @@ static plim_optimizer *optimizer = NULL, *twin = NULL;
 static float floats[PARAMETERS];
 static double w[3] = {1.0, 2.0, 3.0}, average[3] = {7.0, 7.0, 7.0};
 
-/* An oracle that none of them may call. */
+/* An oracle that must not be called. */
 static size_t called = 0;
 
 static int32_t stay(void *user_data, size_t step, const double *x, double *gradient, size_t dim) {
@@ -45,7 +45,7 @@ static void check_unharmed(int line) {
   }
 }
 
-/* The call fails so, nothing is written, and the optimizer goes on as its twin does. */
+/* Checks that the call fails with this status and message, writes nothing, and leaves the optimizer like its twin. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
 
 static void steps_must_be_finite_and_positive(void) {
@@ -58,7 +58,7 @@ static void steps_must_be_finite_and_positive(void) {
   CHECK(out == UNTOUCHED(plim_optimizer));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "out is NULL", plim_optimizer_sgd(0.1, NULL));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "out is NULL", plim_optimizer_adam(0.1, NULL));
-  CHECK_OK(plim_optimizer_sgd(1e-300, &out)); /* however small or large */
+  CHECK_OK(plim_optimizer_sgd(1e-300, &out)); /* any positive finite step */
   plim_optimizer_free(out);
   CHECK_OK(plim_optimizer_adam(1e300, &out));
   plim_optimizer_free(out);
@@ -115,7 +115,7 @@ static void a_problem_has_an_oracle_steps_and_dimensions(void) {
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "w", plim_optimizer_minimize(optimizer, stay, NULL, 5, w, average, SIZE_MAX));
 }
 
-/* One call each, with `h` in the place of the handle. */
+/* One call per function, with `h` in place of the handle. */
 static plim_status set_schedule(void *h) { return plim_optimizer_set_schedule((plim_optimizer *)h, 1); }
 static plim_status set_decay(void *h) { return plim_optimizer_set_decay((plim_optimizer *)h, 0.5); }
 static plim_status set_ball(void *h) { return plim_optimizer_set_ball((plim_optimizer *)h, 1.0); }
@@ -161,13 +161,13 @@ static void handles_must_be_live_optimizers(void) {
     handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, freed, "a freed one", untouched);
     handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, freed_model, "a freed one",
                     untouched);
-    CHECK_OK(plim_optimizer_sgd(0.1, &later[round])); /* its place is taken */
+    CHECK_OK(plim_optimizer_sgd(0.1, &later[round])); /* its slot is reused */
   }
   handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, model, "a model", untouched);
   handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, optimizer, "an optimizer", untouched);
   plim_optimizer_free(NULL);
-  plim_optimizer_free(freed); /* twice is harmless */
-  plim_optimizer_free((plim_optimizer *)(void *)model); /* the wrong free frees nothing */
+  plim_optimizer_free(freed); /* freeing twice is harmless */
+  plim_optimizer_free((plim_optimizer *)(void *)model); /* the wrong free function has no effect */
   plim_model_free((plim_model *)(void *)optimizer);
   for (size_t i = 0; i < 2; i++) {
     CHECK_OK(plim_optimizer_reset(later[i]));

@@ -1,4 +1,4 @@
-/* Rankings given what they must refuse: the status, the message, and outputs that stay as they are. */
+/* Invalid arguments for rankings: the status, the message, and unchanged outputs. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -199,7 +199,7 @@ static void estimators_must_be_made_for_rankings(void) {
   plim_estimator_free(consistent);
 }
 
-/* Nothing to learn from: a batch that names such a query, and a split of none but such. */
+/* Queries without pairs: in a batch, and as the only queries of a split. */
 static void queries_without_a_pair_are_found(void) {
   static const float x[5] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
   static const int32_t y[5] = {1, 1, 0, 1, 0}, first[1] = {0}, third[1] = {2};

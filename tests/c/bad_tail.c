@@ -1,4 +1,4 @@
-/* Measurements given what they must refuse: the status, the message, and outputs that stay as they are. */
+/* Invalid arguments for measurements: the status, the message, and unchanged outputs. */
 #include "handles.h"
 #include "probing.h"
 
@@ -24,7 +24,7 @@ static int untouched(void) {
 
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), CHECK(untouched()))
 
-/* Both measurements refuse these arguments. */
+/* Checks that both measurements refuse these arguments. */
 #define MEASURE_REFUSED(status, fragment, estimator, model, graph, sizes, num_sizes, deltas, num_deltas, options)      \
   (REFUSED(status, fragment,                                                                                           \
            plim_tail_probability(estimator, model, graph, sizes, num_sizes, deltas, num_deltas, options, numbers, 6)), \
@@ -69,10 +69,10 @@ static void sizes_must_be_in_their_range(void) {
   bad[2] = (size_t)INT32_MAX + 1;
   MEASURE_REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "sample_sizes[2]", p.estimator, p.model, p.graph, bad, 3, deltas, 2,
                   p.options);
-  bad[2] = nodes + 1; /* a batch has no node twice */
+  bad[2] = nodes + 1; /* a repeated node */
   MEASURE_REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "sample_sizes[2]", unbiased, p.model, p.graph, bad, 3, deltas, 2,
                   p.options);
-  /* More than there can be: found by the room for them, or by the list itself. */
+  /* Impossible counts: detected by the size of the buffer or of the list. */
   REFUSED(PLIM_ERROR_BUFFER_TOO_SMALL, "needed",
           plim_tail_probability(p.estimator, p.model, p.graph, sizes, SIZE_MAX, deltas, 2, p.options, numbers, 6));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "sample_sizes",
@@ -213,7 +213,7 @@ static void a_fit_needs_three_points_in_range(void) {
   }
 }
 
-/* One call each, with `h` in the place of the handle. */
+/* One call per function, with `h` in place of the handle. */
 static plim_status set_draws(void *h) { return plim_probe_options_set_draws((plim_probe_options *)h, 9); }
 static plim_status set_seed(void *h) { return plim_probe_options_set_seed((plim_probe_options *)h, 9); }
 static plim_status set_batch(void *h) { return plim_probe_options_set_batch((plim_probe_options *)h, NULL, 0); }
@@ -285,7 +285,7 @@ static void handles_must_be_live_and_of_their_type(void) {
     }
     CHECK(plim_tail_norm((plim_tail *)freed[i]) == 0.0);
     CHECK(i == 4 || plim_tail_norm((plim_tail *)live[i]) == 0.0);
-    plim_tail_free((plim_tail *)freed[i]); /* all of them harmless */
+    plim_tail_free((plim_tail *)freed[i]); /* harmless */
     plim_probe_options_free((plim_probe_options *)freed[i]);
     if (i != 0) {
       plim_probe_options_free((plim_probe_options *)live[i]);
@@ -299,7 +299,7 @@ static void handles_must_be_live_and_of_their_type(void) {
   plim_probe_options_free(NULL);
 }
 
-/* NULL for options is no mistake, but what is no handle is. */
+/* NULL options are valid, but a pointer that is not a handle is an error. */
 static void options_that_are_no_options_are_refused(void) {
   static const uintptr_t strangers[] = {1, 8, 0xdeadbeef, UINTPTR_MAX};
   for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
@@ -310,7 +310,7 @@ static void options_that_are_no_options_are_refused(void) {
                   (plim_probe_options *)(void *)p.model);
 }
 
-/* After all of it, the measurement of before. */
+/* The measurement is as before the refusals. */
 static void nothing_was_harmed(void) {
   double before[6], after[6];
   CHECK_OK(plim_tail_copy(tail, PLIM_TAIL_PROBABILITY, before, 6));

@@ -1,11 +1,11 @@
-/* Training functions given what they must refuse: the status, the message, no history, and a model, an estimator and an
- * optimizer that go on as twins do that were given nothing bad. */
+/* Invalid arguments for training functions: the status, the message, no history, and a model, an estimator and an
+ * optimizer that behave like twins with valid calls only. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "handles.h"
 #include "training.h"
 
-/* What every call is given but for one argument, and its twin. */
+/* The arguments of every call, except the invalid one, and their twin. */
 static setup s, twin;
 
 /* Outputs of calls that must fail. */
@@ -21,7 +21,7 @@ static void check_unharmed(int line) {
   outcome a = training_run(&s), b = training_run(&twin);
   if (!CHECK(a.status == PLIM_OK && training_same(&a, &b) && untouched())) {
     fprintf(stderr, "  the next training differs, or an output was written, at line %d\n", line);
-    training_free(&s); /* one failure is enough */
+    training_free(&s); /* report only the first failure */
     training_free(&twin);
     s = training_setup(CONSISTENT, ADAM, 2);
     twin = training_setup(CONSISTENT, ADAM, 2);
@@ -29,10 +29,10 @@ static void check_unharmed(int line) {
   }
 }
 
-/* The call fails so, nothing is written, and training goes on as that of the twin does. */
+/* Checks that the call fails with this status and message, writes nothing, and leaves training like the twin's. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
 
-/* A training with these arguments is refused. */
+/* Checks that training with these arguments is refused. */
 #define TRAIN_REFUSED(status, fragment, model, graph, estimator, optimizer, options) \
   REFUSED(status, fragment, plim_train(model, graph, estimator, optimizer, options, &made))
 
@@ -76,7 +76,7 @@ static void shapes_must_fit(void) {
   check_unharmed(__LINE__);
 }
 
-/* An optimizer that has been moving another number of parameters: the estimator must not count that as a gradient. */
+/* The optimizer has updated another number of parameters. The estimator must not count a gradient. */
 static void an_optimizer_of_another_model_is_refused(void) {
   plim_optimizer *tied[2] = {NULL, NULL};
   plim_model *other = sample_model(2);
@@ -86,13 +86,13 @@ static void an_optimizer_of_another_model_is_refused(void) {
   for (size_t i = 0; i < 2; i++) {
     CHECK_OK(plim_optimizer_update(tied[i], other, gradient, 32));
     TRAIN_REFUSED(PLIM_ERROR_SHAPE_MISMATCH, "32", s.model, s.graph, s.estimator, tied[i], s.options);
-    CHECK_OK(plim_optimizer_update(tied[i], other, gradient, 32)); /* it stays with its own */
+    CHECK_OK(plim_optimizer_update(tied[i], other, gradient, 32)); /* it still works for its own model */
     plim_optimizer_free(tied[i]);
   }
   plim_model_free(other);
 }
 
-/* No float lies in this box, so no step could be made. */
+/* No float lies in this box, so no step is possible. */
 static void a_box_that_no_parameter_fits_is_found_before_the_first_step(void) {
   CHECK_OK(plim_optimizer_set_box(s.optimizer, 0.1, 0.1));
   CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "box",
@@ -129,7 +129,7 @@ static void a_training_needs_features_labels_and_nodes(void) {
     } else if (lacks != 2) {
       CHECK_OK(plim_graph_set_split(graph, PLIM_SPLIT_TRAIN, sample_train, SAMPLE_TRAIN));
     }
-    if (lacks == 4) { /* no patience, but every epoch is evaluated */
+    if (lacks == 4) { /* without patience, but with evaluation */
       CHECK_OK(plim_graph_set_split(graph, PLIM_SPLIT_VAL, unlabelled, 2));
     } else if (lacks == 5) {
       CHECK_OK(plim_train_options_set_patience(options, 3));
@@ -144,7 +144,7 @@ static void a_training_needs_features_labels_and_nodes(void) {
     CHECK_FAILS(PLIM_ERROR_MISSING_DATA, words[lacks],
                 plim_train(model, graph, estimators[0], optimizer, options, &made));
     CHECK_OK(plim_model_get_parameters(model, after, 32));
-    CHECK_BITS(before, after, 32); /* found before the first step */
+    CHECK_BITS(before, after, 32); /* detected before the first step */
     plim_graph_free(graph);
     graph = sample_graph();
     CHECK_OK(plim_estimator_gradient(estimators[0], copy, graph, NULL, 0, next[0], 32, NULL));
@@ -203,7 +203,7 @@ static void a_column_has_a_number_and_needs_room(void) {
   plim_history_free(history);
 }
 
-/* One call each, with `h` in the place of the handle. */
+/* One call per function, with `h` in place of the handle. */
 static plim_status set_epochs(void *h) { return plim_train_options_set_epochs((plim_train_options *)h, 9); }
 static plim_status set_batch_size(void *h) { return plim_train_options_set_batch_size((plim_train_options *)h, 9); }
 static plim_status set_seed(void *h) { return plim_train_options_set_seed((plim_train_options *)h, 9); }
@@ -265,7 +265,7 @@ static void refused(const char *argument, void *handle, const char *what) {
   handles_refused(functions, NUM_FUNCTIONS, argument, PLIM_ERROR_INVALID_HANDLE, handle, what, untouched);
 }
 
-/* NULL for options is no mistake, but what is no handle is. */
+/* NULL options are valid, but a pointer that is not a handle is an error. */
 static void options_that_are_no_options_are_refused(void) {
   static const uintptr_t strangers[] = {1, 8, 0xdeadbeef, UINTPTR_MAX};
   for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
@@ -296,12 +296,12 @@ static void handles_must_be_live_and_of_their_type(void) {
       if (j != i) {
         refused(arguments[i], live[j], arguments[j]);
         refused(arguments[i], freed[j], "a freed one of another type");
-        CHECK(i != 5 || plim_history_num_epochs((plim_history *)live[j]) == 0); /* a getter is silent */
+        CHECK(i != 5 || plim_history_num_epochs((plim_history *)live[j]) == 0); /* a getter reports no error */
       }
     }
     CHECK(plim_history_num_epochs((plim_history *)freed[i]) == 0);
     CHECK(plim_history_best_epoch((plim_history *)freed[i]) == 0);
-    plim_history_free((plim_history *)freed[i]); /* all of them harmless */
+    plim_history_free((plim_history *)freed[i]); /* harmless */
     plim_train_options_free((plim_train_options *)freed[i]);
     if (i != 0) {
       plim_train_options_free((plim_train_options *)live[i]);

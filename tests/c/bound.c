@@ -1,9 +1,9 @@
-/* Bounds and sample sizes at points where they can be worked out by hand. */
+/* Bounds and sample sizes at points where they are easy to compute by hand. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "check.h"
 
-/* The call gives this number, to a few units in the last place. */
+/* Checks that the call returns this number, to a few units in the last place. */
 #define GIVES(expected, call)                                                                                          \
   do {                                                                                                                 \
     double out = NAN;                                                                                                  \
@@ -14,7 +14,7 @@
 /* l = 2, δ = 1, G = 3: (1+δ)²/(l-δ)² = 4 and δ/(l-δ) = 1. */
 static void an_iterate_of_a_strongly_convex_objective(void) {
   GIVES(9.0 * (4.0 / 1.0 + 1.0), plim_bound_strongly_convex_iterate(2.0, 3.0, 1.0, 1, &out));
-  GIVES(9.0 * (8.0 / 2.0 + 1.0), plim_bound_strongly_convex_iterate(2.0, 3.0, 1.0, 2, &out)); /* twice, at T = 2 */
+  GIVES(9.0 * (8.0 / 2.0 + 1.0), plim_bound_strongly_convex_iterate(2.0, 3.0, 1.0, 2, &out)); /* twice at T = 2 */
   GIVES(9.0 * (4.0 / 4.0 + 1.0), plim_bound_strongly_convex_iterate(2.0, 3.0, 1.0, 4, &out));
   GIVES(9.0 * (4.0 / 1024.0 + 1.0), plim_bound_strongly_convex_iterate(2.0, 3.0, 1.0, 1024, &out));
   GIVES(1.0, plim_bound_strongly_convex_iterate(0.5, 1.0, 0.0, 4, &out)); /* exact gradients: G²/(l²T) */
@@ -40,7 +40,7 @@ static void a_constant_step(void) {
   GIVES(0.25 + 6.0, plim_bound_constant_step(2.0, 3.0, 1.0, 0.25, 4, 16.0, &out));
   GIVES(6.0, plim_bound_constant_step(2.0, 3.0, 1.0, 0.25, SIZE_MAX, 16.0, &out));
   GIVES(6.0, plim_bound_constant_step(2.0, 3.0, 1.0, 0.25, 2, 0.0, &out)); /* started at the optimum */
-  /* A billion small steps shrink by (1 - 1e-9)^1e9, although 1 - 1e-9 has lost digits. */
+  /* A billion small steps shrink by (1 - 1e-9)^1e9, although rounding 1 - 1e-9 loses digits. */
   GIVES(exp(-1.0 - 0.5e-9) * 1e18 + 0.5e-9,
         plim_bound_constant_step(0.5, 1.0, 0.0, 1e-9, 1000000001, 1e18, &out));
 }
@@ -74,7 +74,7 @@ static size_t size_of(double tau, double c, size_t t, double epsilon) {
   return n;
 }
 
-/* τ is a little above log 2: each draw a little more than halves the chance. */
+/* τ is slightly above log 2, so each draw slightly more than halves the probability. */
 static void sample_sizes(void) {
   const double tau = 0.6931472;
   CHECK(size_of(tau, 1.0, 1, 0.125) == 3);
@@ -82,7 +82,7 @@ static void sample_sizes(void) {
   CHECK(size_of(tau, 1.0, 1, 0.126) == 3);
   CHECK(size_of(tau, 4.0, 16, 0.25) == 8);
   CHECK(size_of(tau, 4.0, 16, 0.9 / 1048576.0) == 27);
-  CHECK(size_of(tau, 1.0, 1, 1.0) == 1); /* no draw would do, but there is one */
+  CHECK(size_of(tau, 1.0, 1, 1.0) == 1); /* no draw would suffice, but N is at least 1 */
   CHECK(size_of(tau, 0.001, 3, 0.5) == 1);
   CHECK(size_of(1e-15, 2.0, 1, 0.5) == 1386294361119891); /* log 4 */
   CHECK(size_of(1e308, 1e308, SIZE_MAX, 5e-324) == 1);
@@ -96,7 +96,7 @@ static void chances(void) {
   CHECK_NEAR(0.25, out, 1e-15);
   CHECK_OK(plim_sample_epsilon(tau, 4.0, 16, 30, &out));
   CHECK_NEAR(1.0 / 16777216.0, out, 1e-21);
-  CHECK_OK(plim_sample_epsilon(tau, 4.0, 16, 5, &out)); /* 2, and so 1 */
+  CHECK_OK(plim_sample_epsilon(tau, 4.0, 16, 5, &out)); /* 2, limited to 1 */
   CHECK(out == 1.0);
   CHECK_OK(plim_sample_epsilon(tau, 1e308, SIZE_MAX, 1, &out));
   CHECK(out == 1.0);

@@ -1,6 +1,6 @@
-/* A harness of one header: checks report file and line and go on; check_close() counts them.
+/* A test harness in one header. Checks report file and line and continue; check_close() prints their number.
  *
- * Checks belong to the main thread. A worker thread returns what it saw, and the main thread checks it. */
+ * Use checks on the main thread only. A worker thread returns its results, and the main thread checks them. */
 #ifndef PLIM_TESTS_CHECK_H
 #define PLIM_TESTS_CHECK_H
 
@@ -14,32 +14,32 @@
 static unsigned long check_passed = 0;
 static unsigned long check_failed = 0;
 
-/* An out-pointer that a failing call must leave alone; no handle ever has this value. */
+/* An out-pointer that a failing call must not change. No handle has this value. */
 #define UNTOUCHED(type) ((type *)(uintptr_t)0x1)
 
-/* Runs one test; its name is a sentence, so a failure reads as one. */
+/* Runs a test. Its name is a sentence, which a failure prints. */
 #define RUN(test) ((void)(test)())
 
-/* The condition holds. */
+/* Checks that the condition holds. */
 #define CHECK(condition) check_that((condition) ? 1 : 0, #condition, __FILE__, __LINE__, __func__)
 
-/* The call returns PLIM_OK, or this status. */
+/* Checks that the call returns PLIM_OK, or this status. */
 #define CHECK_OK(call) check_status(PLIM_OK, (call), #call, __FILE__, __LINE__, __func__)
 #define CHECK_STATUS(expected, call) check_status((expected), (call), #call, __FILE__, __LINE__, __func__)
 
-/* The call fails with this status, and the message of this thread contains the fragment. */
+/* Checks that the call fails with this status, and that the message contains the fragment. */
 #define CHECK_FAILS(expected, fragment, call) \
   check_fails((expected), (fragment), (call), #call, __FILE__, __LINE__, __func__)
 
-/* |got - expected| <= tolerance; NaN fails. */
+/* Checks that |got - expected| <= tolerance. NaN fails. */
 #define CHECK_NEAR(expected, got, tolerance) \
   check_near((expected), (got), (tolerance), #got, __FILE__, __LINE__, __func__)
 
-/* Two arrays of `count` elements have the same bits. */
+/* Checks that two arrays of `count` elements have the same bits. */
 #define CHECK_BITS(expected, got, count) \
   check_bits((expected), (got), (count) * sizeof *(got), #got, __FILE__, __LINE__, __func__)
 
-/* Two strings are equal. */
+/* Checks that two strings are equal. */
 #define CHECK_TEXT(expected, got) check_text((expected), (got), #got, __FILE__, __LINE__, __func__)
 
 static inline int check_count(int ok) {
@@ -105,12 +105,12 @@ static inline int check_text(const char *expected, const char *got, const char *
   return ok;
 }
 
-/* The native count, or the smaller one under valgrind, where everything takes some fifty times as long. */
+/* Returns the native count, or the smaller one under valgrind, which is about fifty times slower. */
 static inline size_t check_scale(size_t native, size_t valgrind) {
   return getenv("PLIM_VALGRIND") != NULL ? valgrind : native;
 }
 
-/* Zeroed memory for a test; a test without memory is over. */
+/* Allocates zeroed memory, and ends the program if there is none. */
 static inline void *check_alloc(size_t count, size_t size) {
   void *memory = calloc(count ? count : 1, size);
   if (memory == NULL) {
@@ -120,7 +120,7 @@ static inline void *check_alloc(size_t count, size_t size) {
   return memory;
 }
 
-/* Floats of a bit pattern that no result has: a quiet NaN, to find what was never or wrongly written. */
+/* Fills an array with NaN, to detect elements that are not written. */
 static inline void check_fill(float *values, size_t count) {
   for (size_t i = 0; i < count; i++) {
     values[i] = (float)NAN;
@@ -136,7 +136,7 @@ static inline int check_filled(const float *values, size_t count) {
   return 1;
 }
 
-/* The closing line and the exit code of the program. */
+/* Prints the summary and returns the exit code of the program. */
 static inline int check_close(void) {
   printf("%lu passed, %lu failed\n", check_passed, check_failed);
   return check_failed == 0 ? 0 : 1;

@@ -1,4 +1,4 @@
-/* The confusion matrix and its macro-F1: by hand, against predictions, and given what they must refuse. */
+/* The confusion matrix and its macro-F1: by hand, against predictions, and with invalid arguments. */
 #include "sample.h"
 
 enum { MOST = 5 };
@@ -21,7 +21,7 @@ static plim_graph *guessing_graph(const int32_t *labels, const int32_t *guesses,
   return graph;
 }
 
-/* Labels and guesses of few nodes, the matrix and the macro-F1 that they have. */
+/* Labels and guesses of a few nodes, with their matrix and macro-F1. */
 typedef struct example {
   size_t classes, count;
   int32_t labels[8], guesses[8];
@@ -34,11 +34,11 @@ static const example examples[] = {
     {3, 3, {0, 1, 2}, {0, 1, 2}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, 1.0},
     {2, 4, {0, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 0, 2}, (2.0 / 3.0 + 4.0 / 5.0) / 2.0},
     {2, 2, {0, 1}, {1, 0}, {0, 1, 1, 0}, 0.0},
-    /* Class 1 is never predicted: 0, and it counts. */
+    /* Class 1 is never predicted: it counts as 0. */
     {2, 4, {0, 0, 0, 1}, {0, 0, 0, 0}, {3, 0, 1, 0}, (6.0 / 7.0 + 0.0) / 2.0},
-    /* Class 2 is predicted but no label: 0, and it counts. */
+    /* Class 2 is predicted but is no label: it counts as 0. */
     {3, 3, {0, 1, 1}, {0, 1, 2}, {1, 0, 0, 0, 1, 1, 0, 0, 0}, (1.0 + 2.0 / 3.0 + 0.0) / 3.0},
-    /* Classes 0 and 3 are neither: left out. The model is wider than the labels go. */
+    /* Classes 0 and 3 are neither, so they are left out. The model has more outputs than there are classes. */
     {4, 3, {1, 2, 2}, {1, 2, 1}, {0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0}, (2.0 / 3.0 + 2.0 / 3.0) / 2.0},
     {5, 1, {0}, {0}, {1}, 1.0},
     {1, 2, {0, 0}, {0, 0}, {2}, 1.0},
@@ -57,7 +57,7 @@ static void matrices_and_scores_are_those_counted_by_hand(void) {
       fprintf(stderr, "  example %zu\n", i);
     }
     for (size_t k = cells; k < MOST * MOST; k++) {
-      CHECK(matrix[k] == (size_t)0x5555555555555555); /* not written */
+      CHECK(matrix[k] == (size_t)0x5555555555555555); /* unchanged */
     }
     CHECK_OK(plim_confusion_macro_f1(matrix, e->classes, &macro_f1));
     CHECK_NEAR(e->macro_f1, macro_f1, 1e-15);
@@ -87,7 +87,7 @@ static void of_equal_logits_the_first_is_the_prediction(void) {
   plim_graph_free(graph);
 }
 
-/* On a Mixture: every split, 1 thread and 2, a model as wide as the classes and a wider one. */
+/* On a Mixture graph: every split, 1 and 2 threads, a model with one output per class and a wider one. */
 static void it_counts_what_predict_says(void) {
   for (size_t width = 3; width <= 5; width += 2) {
     size_t widths[3] = {2, 8, 0}, count, matrix[25], expected[25];
@@ -119,7 +119,7 @@ static void it_counts_what_predict_says(void) {
       for (size_t threads = 1; threads <= 2; threads++) {
         CHECK_OK(plim_model_set_threads(model, threads));
         memset(matrix, 0x55, sizeof matrix);
-        CHECK_OK(plim_model_confusion(model, graph, split, matrix, 25)); /* there may be more room than needed */
+        CHECK_OK(plim_model_confusion(model, graph, split, matrix, 25)); /* a larger buffer is valid */
         CHECK_BITS(expected, matrix, width * width);
       }
       for (size_t k = 0; k < width * width; k++) {
@@ -146,7 +146,7 @@ static void matrices_may_be_added_up(void) {
   CHECK_OK(plim_confusion_macro_f1(sum, 2, &macro_f1));
   CHECK_NEAR((6.0 / 9.0 + 8.0 / 11.0) / 2.0, macro_f1, 1e-15);
   for (size_t k = 0; k < 4; k++) {
-    sum[k] = SIZE_MAX; /* as many as there can be */
+    sum[k] = SIZE_MAX; /* the largest count */
   }
   CHECK_OK(plim_confusion_macro_f1(sum, 2, &macro_f1));
   CHECK_NEAR(0.5, macro_f1, 1e-15);

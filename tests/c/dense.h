@@ -1,4 +1,4 @@
-/* The formulas, plain and slow, in double and on dense matrices: what the library is compared with.
+/* The formulas, simple and slow, in double and on dense matrices: the reference for the library.
  *
  *   H(l+1) = relu(Â H(l) W(l)), no relu on the last layer; mean cross-entropy over the batch + λ/2 ‖W‖².
  *   A sampled layer multiplies by Â(I_{l+1}, I_l) diag(1 / (t P(u))) instead of Â. */
@@ -17,13 +17,13 @@ typedef struct dense_graph {
   int32_t labels[MAX_NODES];
 } dense_graph;
 
-/* Some rows of a layer's input: nodes drawn with duplicates kept. Count 0: all nodes, exactly. */
+/* Rows of a layer's input: drawn nodes, with duplicates. Count 0 stands for all nodes. */
 typedef struct dense_draws {
   size_t count;
   int32_t nodes[MAX_NODES];
 } dense_draws;
 
-/* Where draws come from: a PLIM_DISTRIBUTION_ constant, or `weights` if they are given. */
+/* The distribution of the draws: a PLIM_DISTRIBUTION_ constant, or `weights` if not NULL. */
 typedef struct dense_law {
   int32_t distribution;
   const double *weights;

@@ -1,4 +1,4 @@
-/* The head of the interface: version, instruction set, status names, and the text of the last error. */
+/* Version, instruction set, status names, and the message of the last error. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "check.h"

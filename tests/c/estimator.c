@@ -1,4 +1,4 @@
-/* How estimators behave: seeds and counters, batches, threads, declared properties, and what "consistent" means. */
+/* Estimators: seeds and counters, batches, threads, declared properties, and consistency. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
@@ -16,7 +16,7 @@ static plim_estimator *consistent(size_t input, size_t hidden, int32_t distribut
   return estimator;
 }
 
-/* `count` gradients in a row, each with its loss behind it. */
+/* Computes `count` gradients in sequence, each followed by its loss. */
 static void gradients(plim_estimator *estimator, const plim_model *model, const plim_graph *graph, size_t count,
                       float *out) {
   size_t parameters = plim_model_num_parameters(model);
@@ -39,12 +39,12 @@ static void the_same_seed_gives_the_same_sequence(void) {
     gradients(one, model, graph, 5, a);
     gradients(two, model, graph, 5, b);
     CHECK_BITS(a, b, 5 * (PARAMETERS + 1));
-    for (size_t i = 1; i < 5; i++) { /* each gradient has fresh draws */
+    for (size_t i = 1; i < 5; i++) { /* each gradient has new draws */
       CHECK(memcmp(a, a + i * (PARAMETERS + 1), PARAMETERS * sizeof *a) != 0);
     }
     gradients(other, model, graph, 5, b);
     CHECK(memcmp(a, b, sizeof a) != 0);
-    CHECK_OK(plim_estimator_set_seed(one, 42)); /* starts over */
+    CHECK_OK(plim_estimator_set_seed(one, 42)); /* restarts the sequence */
     gradients(one, model, graph, 5, b);
     CHECK_BITS(a, b, 5 * (PARAMETERS + 1));
     plim_estimator_free(other);
@@ -61,7 +61,7 @@ static void the_seed_is_0_unless_told_otherwise(void) {
   plim_model *model = sample_model(2);
   plim_estimator *silent = NULL, *zero = consistent(6, 5, PLIM_DISTRIBUTION_UNIFORM, 0);
   float a[PARAMETERS + 1], b[PARAMETERS + 1];
-  CHECK_OK(plim_estimator_consistent(sizes, 2, &silent)); /* and the distribution uniform */
+  CHECK_OK(plim_estimator_consistent(sizes, 2, &silent)); /* seed 0 and the uniform distribution */
   gradients(silent, model, graph, 1, a);
   gradients(zero, model, graph, 1, b);
   CHECK_BITS(a, b, PARAMETERS + 1);
@@ -148,7 +148,7 @@ static void larger_samples_come_closer_to_the_exact_gradient(void) {
   for (size_t v = 0; v < SAMPLE_NODES; v++) {
     weights[v] = 1.0 + (double)(v % 3);
   }
-  for (int32_t law = 0; law < 5; law++) { /* the last one is the caller's weights */
+  for (int32_t law = 0; law < 5; law++) { /* the last one stands for the caller's weights */
     for (size_t i = 0; i < 3; i++) {
       plim_estimator *small = consistent(unit / 16 * chosen[i][0], unit / 16 * chosen[i][1], law % 4, 3);
       plim_estimator *large = consistent(unit * chosen[i][0], unit * chosen[i][1], law % 4, 4);
@@ -192,7 +192,7 @@ static void an_estimator_declares_what_it_is(void) {
     estimator = consistent(0, 9, distribution, 0);
     CHECK(plim_estimator_property(estimator) == PLIM_PROPERTY_CONSISTENT);
     CHECK_OK(plim_estimator_set_draws(estimator, 1, draws, 2));
-    CHECK(plim_estimator_property(estimator) == 0); /* the caller's draws promise nothing */
+    CHECK(plim_estimator_property(estimator) == 0); /* the caller's draws have no property */
     CHECK_OK(plim_estimator_set_draws(estimator, 1, NULL, 0));
     CHECK(plim_estimator_property(estimator) == PLIM_PROPERTY_CONSISTENT);
     plim_estimator_free(estimator);
@@ -214,7 +214,7 @@ static void cleared_draws_are_drawn_again(void) {
   CHECK_OK(plim_estimator_set_draws(pinned, 0, draws, 3));
   CHECK_OK(plim_estimator_set_draws(pinned, 1, draws, 2));
   gradients(pinned, model, graph, 2, a);
-  CHECK_BITS(a, a + PARAMETERS + 1, PARAMETERS + 1); /* nothing is left to chance */
+  CHECK_BITS(a, a + PARAMETERS + 1, PARAMETERS + 1); /* nothing is random */
   CHECK_OK(plim_estimator_set_draws(pinned, 0, draws, 0));
   CHECK_OK(plim_estimator_set_draws(pinned, 1, NULL, 0));
   CHECK_OK(plim_estimator_set_seed(pinned, 5));
@@ -278,7 +278,7 @@ static void an_estimator_goes_from_graph_to_graph(void) {
   CHECK_OK(plim_model_gcn(widths, 3, 2, &models[1]));
   for (int32_t kind = 0; kind < 6; kind++) {
     plim_estimator *used = NULL;
-    for (size_t round = 0; round < 6; round++) { /* what one graph leaves behind does not show in the next */
+    for (size_t round = 0; round < 6; round++) { /* one graph must not affect the next */
       plim_estimator *fresh[2] = {NULL, NULL};
       float expected[MOST], got[MOST];
       size_t i = round % 2, count = plim_model_num_parameters(models[i]);

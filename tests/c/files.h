@@ -1,4 +1,4 @@
-/* Temporary files: a directory of the program's own, whole files in and out. */
+/* Temporary files: a directory per program, and functions to read and write whole files. */
 #ifndef PLIM_TESTS_FILES_H
 #define PLIM_TESTS_FILES_H
 
@@ -17,7 +17,7 @@ typedef struct bytes {
 
 static char files_directory[PATH_SIZE] = "";
 
-/* The path of a file of this name in the temporary directory, which is made on first use. */
+/* Returns the path of a file in the temporary directory, which is created on first use. */
 static inline const char *files_path(const char *name) {
   static char paths[4][PATH_SIZE * 2];
   static size_t next = 0;

@@ -1,7 +1,7 @@
 /* Gradients against the formula in double, and against differences of the loss.
  *
- * Draws are pinned, so that the formula knows them. With a distribution over the columns that the rows above touch, the
- * draws of the upper layers are distinct and each is touched: then it is beyond doubt which rows are above. */
+ * Draws are set by the test, so the formula knows them. With a distribution over the columns that the rows above touch,
+ * the draws of the upper layers are distinct and each is touched, so the rows above are unambiguous. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
@@ -16,8 +16,8 @@ static const dense_law laws[NUM_LAWS] = {{PLIM_DISTRIBUTION_UNIFORM, NULL},
                                          {PLIM_DISTRIBUTION_LADIES, NULL},
                                          {-1, weights}};
 
-/* The input layer's draws, with a repeat and a node that no batch row is linked to; then those of the layer below the
- * batch, the one below that, and the third. */
+/* Draws of the input layer, with a repeat and a node that no batch row is linked to. Then those of the first, second
+ * and third layer below the batch. */
 static const dense_draws input_draws = {7, {2, 5, 5, 9, 0, 11, 6}};
 static const dense_draws upper_draws[3] = {{5, {1, 3, 9, 2, 11}}, {6, {10, 3, 4, 7, 0, 5}}, {4, {8, 6, 1, 9}}};
 static const dense_draws careless_draws = {5, {1, 3, 8, 3, 10}}; /* a repeat, and nodes that nothing above touches */
@@ -27,7 +27,7 @@ static plim_estimator *consistent(size_t num_layers, const dense_draws *draws, d
   plim_estimator *estimator = NULL;
   size_t sizes[MAX_LAYERS];
   for (size_t l = 0; l < num_layers; l++) {
-    sizes[l] = draws[l].count ? draws[l].count + 2 : 0; /* the pinned draws count, not the size */
+    sizes[l] = draws[l].count ? draws[l].count + 2 : 0; /* the number of given draws replaces the size */
   }
   CHECK_OK(plim_estimator_consistent(sizes, num_layers, &estimator));
   if (law.weights != NULL) {
@@ -43,7 +43,7 @@ static plim_estimator *consistent(size_t num_layers, const dense_draws *draws, d
   return estimator;
 }
 
-/* One gradient of the estimator against the formula. `nodes` NULL: the training nodes. */
+/* Compares a gradient of the estimator with the formula. `nodes` NULL stands for the training nodes. */
 static void check_gradient(plim_estimator *estimator, const plim_graph *graph, const dense_graph *dense,
                            size_t num_layers, double lambda, const int32_t *nodes, size_t count,
                            const dense_draws *draws, dense_law law) {
@@ -116,7 +116,7 @@ static void check_every_choice(const plim_graph *graph, const dense_graph *dense
       }
       estimator = consistent(num_layers, draws, law);
       check_gradient(estimator, graph, dense, num_layers, choice % 2 ? 0.1 : 0.0, batch, BATCH, draws, law);
-      check_gradient(estimator, graph, dense, num_layers, 0.0, batch, BATCH, draws, law); /* draws are kept */
+      check_gradient(estimator, graph, dense, num_layers, 0.0, batch, BATCH, draws, law); /* the draws stay set */
       plim_estimator_free(estimator);
     }
   }
@@ -178,10 +178,10 @@ static void a_batch_that_no_draw_touches_has_the_loss_of_equal_chances(void) {
   plim_graph_free(graph);
 }
 
-/* The gradient is the slope of the loss. Draws do not depend on the parameters, so a seed holds them fixed. */
+/* The gradient is the slope of the loss. Draws do not depend on the parameters, so a seed fixes them. */
 static void check_slope(plim_estimator *estimator, const plim_graph *graph, size_t num_layers, const int32_t *nodes,
                         size_t count) {
-  const float step = 0.000244140625f; /* so short that no ReLU turns over within it */
+  const float step = 0.000244140625f; /* so short that no ReLU changes sign within it */
   plim_model *model = sample_model(num_layers);
   size_t parameters = plim_model_num_parameters(model);
   float w[MAX_PARAMETERS], gradient[MAX_PARAMETERS], unused[MAX_PARAMETERS];

@@ -1,7 +1,7 @@
 /* Graphs made from edges and CSR, their features, labels, splits and normalisations.
  *
- * What a graph holds shows in ÂX, the logits of a model of one layer with identity weights. Small integers keep the
- * arithmetic exact where Â is A as it is. */
+ * The content of a graph is visible in ÂX: the logits of a one-layer model with identity weights. Small integers keep
+ * the arithmetic exact if Â is A. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
@@ -29,7 +29,7 @@ static void check_against(const plim_graph *graph, const dense_graph *expected) 
   }
 }
 
-/* A graph of four nodes whose one feature is 1, 10, 100, 1000, with A as it is. */
+/* A graph of four nodes with the single feature 1, 10, 100, 1000, and Â = A. */
 static plim_graph *four_nodes(size_t num_edges, const int32_t *sources, const int32_t *targets, const float *weights) {
   static const float features[4] = {1.0f, 10.0f, 100.0f, 1000.0f};
   plim_graph *graph = NULL;
@@ -134,7 +134,7 @@ static void csr_without_values_has_ones(void) {
   aggregate(graph, rows);
   CHECK_BITS(expected, rows, 3);
   plim_graph_free(graph);
-  CHECK_OK(plim_graph_from_csr(3, no_edges, NULL, NULL, &graph)); /* no entry, so no arrays either */
+  CHECK_OK(plim_graph_from_csr(3, no_edges, NULL, NULL, &graph)); /* no entries, so NULL arrays */
   CHECK(plim_graph_num_edges(graph) == 0);
   plim_graph_free(graph);
 }
@@ -143,11 +143,11 @@ static void normalisations_are_the_formulas(void) {
   plim_graph *graph = sample_graph();
   dense_graph dense = sample_dense();
   CHECK(plim_graph_num_edges(graph) == SAMPLE_EDGES);
-  check_against(graph, &dense); /* symmetric unless told otherwise */
+  check_against(graph, &dense); /* symmetric by default */
   for (int32_t round = 0; round < 6; round++) {
     CHECK_OK(plim_graph_set_normalization(graph, round % 3));
     dense_normalize(&dense, round % 3);
-    check_against(graph, &dense); /* the ÂX of the one before is not used again */
+    check_against(graph, &dense); /* the previous ÂX is not reused */
   }
   plim_graph_free(graph);
 }
@@ -195,7 +195,7 @@ static void features_can_be_replaced_by_others_of_another_width(void) {
     features[i] /= 32.0f;
   }
   CHECK_OK(plim_graph_set_features(graph, 2, features));
-  features[0] = 1e9f; /* borrowed for the call only */
+  features[0] = 1e9f; /* the graph has a copy */
   CHECK(plim_graph_num_features(graph) == 2);
   check_against(graph, &dense);
   plim_graph_free(graph);
@@ -222,7 +222,7 @@ static void sparse_features_are_the_same_features(void) {
   CHECK(plim_graph_num_features(graph) == SAMPLE_FEATURES);
   check_against(graph, &dense);
   memset(indptr, 0, sizeof indptr);
-  CHECK_OK(plim_graph_set_sparse_features(graph, 3, indptr, NULL, NULL)); /* all of them zero */
+  CHECK_OK(plim_graph_set_sparse_features(graph, 3, indptr, NULL, NULL)); /* all features are 0 */
   CHECK(plim_graph_num_features(graph) == 3);
   aggregate(graph, rows);
   for (size_t i = 0; i < SAMPLE_NODES * 3; i++) {
@@ -279,7 +279,7 @@ static void labels_come_back_and_tell_the_number_of_classes(void) {
   CHECK(plim_graph_num_classes(graph) == 0);
   CHECK_OK(plim_graph_set_labels(graph, others));
   CHECK(plim_graph_num_classes(graph) == 6);
-  CHECK_OK(plim_graph_copy_labels(graph, copy, 5)); /* more room than needed is fine */
+  CHECK_OK(plim_graph_copy_labels(graph, copy, 5)); /* a larger buffer is valid */
   CHECK_BITS(others, copy, 4);
   CHECK(copy[4] == -7);
   CHECK_OK(plim_graph_set_labels(graph, none));
@@ -303,13 +303,13 @@ static void splits_come_back_in_their_order_and_can_be_replaced(void) {
   CHECK(plim_graph_split_size(graph, PLIM_SPLIT_TRAIN) == 2);
   CHECK_OK(plim_graph_copy_split(graph, PLIM_SPLIT_TRAIN, copy, 2));
   CHECK_BITS(shorter, copy, 2);
-  CHECK_OK(plim_graph_copy_split(graph, PLIM_SPLIT_TEST, copy, 3)); /* the others stay */
+  CHECK_OK(plim_graph_copy_split(graph, PLIM_SPLIT_TEST, copy, 3)); /* other splits do not change */
   CHECK_BITS(sample_test, copy, 3);
   CHECK_OK(plim_graph_set_split(graph, PLIM_SPLIT_TEST, NULL, 0));
   CHECK(plim_graph_split_size(graph, PLIM_SPLIT_TEST) == 0);
   CHECK_OK(plim_graph_copy_split(graph, PLIM_SPLIT_TEST, NULL, 0));
   CHECK_OK(plim_graph_copy_split(graph, PLIM_SPLIT_TEST, copy, 8));
-  CHECK_BITS(sample_test, copy, 3); /* nothing was written */
+  CHECK_BITS(sample_test, copy, 3); /* unchanged */
   plim_graph_free(graph);
 }
 

@@ -1,4 +1,4 @@
-/* Functions that take a handle, and handles that they must refuse. */
+/* Functions that take a handle, and invalid handles for them. */
 #ifndef PLIM_TESTS_HANDLES_H
 #define PLIM_TESTS_HANDLES_H
 
@@ -7,10 +7,10 @@
 typedef struct function {
   const char *argument; /* the handle's name in the header */
   const char *name;
-  plim_status (*call)(void *handle); /* the function with `handle` in its place, and good arguments otherwise */
+  plim_status (*call)(void *handle); /* calls the function with `handle` and otherwise valid arguments */
 } function;
 
-/* Each of the functions refuses the handle with this status, names the argument, and `untouched` still holds. */
+/* Checks that each function refuses the handle with this status, names the argument, and leaves `untouched` true. */
 static inline void handles_refused(const function *functions, size_t count, const char *argument, plim_status expected,
                                    void *handle, const char *what, int (*untouched)(void)) {
   for (size_t i = 0; i < count; i++) {
@@ -23,7 +23,7 @@ static inline void handles_refused(const function *functions, size_t count, cons
   }
 }
 
-/* NULL, numbers that are no handles, and places in memory. */
+/* NULL, numbers that are not handles, and addresses. */
 static inline void handles_foreign(const function *functions, size_t count, const char *argument,
                                    int (*untouched)(void)) {
   static const uintptr_t numbers[] = {1, 8, 0xff, 0xdeadbeef, UINTPTR_MAX, UINTPTR_MAX >> 1};

@@ -1,4 +1,4 @@
-/* The log callback: which messages come, at which level, in which order; what it may call; and that nothing else changes. */
+/* The log callback: messages, levels and order, permitted calls, and no effect on results. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_LINES = 512, LINE_SIZE = 512 };
 
-/* All lines of a call, and the thread that they must come on. */
+/* All lines of a call, and the thread that must receive them. */
 typedef struct journal {
   pthread_t thread;
   size_t count, wrong;
@@ -20,7 +20,7 @@ typedef struct journal {
 
 static journal book; /* too large for the stack */
 
-/* Whether a text is valid UTF-8; two-byte characters are all that it may need. */
+/* Returns whether a text is valid UTF-8 with characters of at most two bytes. */
 static int is_utf8(const char *text) {
   const unsigned char *at = (const unsigned char *)text;
   while (*at != '\0') {
@@ -52,7 +52,7 @@ static journal *fresh(void) {
   return &book;
 }
 
-/* How many lines of the level have the fragment. */
+/* Returns the number of lines of this level that contain the fragment. */
 static size_t lines_with(int32_t level, const char *fragment) {
   size_t found = 0;
   for (size_t i = 0; i < book.count && i < MOST_LINES; i++) {
@@ -61,7 +61,7 @@ static size_t lines_with(int32_t level, const char *fragment) {
   return found;
 }
 
-/* So many lines have the fragment, all of them at this level. */
+/* Checks that `count` lines contain the fragment, all of them at this level. */
 #define CHECK_LINES(expected, level, fragment) check_lines((expected), (level), (fragment), __LINE__)
 
 static void check_lines(size_t expected, int32_t level, const char *fragment, int line) {
@@ -96,7 +96,7 @@ static void a_run_tells_how_it_begins_goes_on_and_ends(void) {
     CHECK_OK(plim_train_options_set_resume(s.options, files_path("none")));
     run = logged(&s, PLIM_LOG_DEBUG);
     expected = training_run(&silent);
-    CHECK(run.status == PLIM_OK && training_same(&expected, &run)); /* being told changes nothing */
+    CHECK(run.status == PLIM_OK && training_same(&expected, &run)); /* the callback does not affect the result */
     snprintf(nodes, sizeof nodes, "training on %zu nodes", plim_graph_num_nodes(s.graph));
     snprintf(best, sizeof best, "parameters are those of epoch %zu, of the best validation accuracy", run.best_epoch);
     CHECK_LINES(1, PLIM_LOG_INFO, nodes);
@@ -113,7 +113,7 @@ static void a_run_tells_how_it_begins_goes_on_and_ends(void) {
     CHECK_LINES(1, PLIM_LOG_INFO, "trained for 6 epochs");
     CHECK_LINES(1, PLIM_LOG_INFO, best);
     CHECK_LINES(0, PLIM_LOG_WARNING, "resumed");
-    CHECK(book.count == 13); /* and no others */
+    CHECK(book.count == 13); /* no others */
     CHECK(strstr(book.lines[0], nodes) != NULL && strstr(book.lines[book.count - 1], "trained for") != NULL);
     training_free(&silent);
     training_free(&s);
@@ -158,14 +158,14 @@ static void it_tells_of_aggregated_features_once(void) {
     setup s = training_setup(CONSISTENT, SGD, 3);
     outcome run;
     CHECK_OK(plim_graph_set_cache(s.graph, bounds[i]));
-    for (size_t again = 0; again < 2; again++) { /* a second run finds what the first one left */
+    for (size_t again = 0; again < 2; again++) { /* the second run uses what the first one has cached */
       run = logged(&s, PLIM_LOG_INFO);
       CHECK(run.status == PLIM_OK);
       CHECK_LINES(1, levels[i], "\xc3\x82X is");
       CHECK_LINES(i < 2, levels[i], "not kept");
     }
-    CHECK_OK(plim_graph_set_cache(s.graph, bounds[i])); /* forgets it */
-    CHECK_OK(plim_train_options_set_evaluate_every(s.options, 0)); /* drawn inputs alone need none of it */
+    CHECK_OK(plim_graph_set_cache(s.graph, bounds[i])); /* discards ÂX */
+    CHECK_OK(plim_train_options_set_evaluate_every(s.options, 0)); /* without evaluation, drawn inputs do not need ÂX */
     run = logged(&s, PLIM_LOG_INFO);
     CHECK_LINES(0, PLIM_LOG_INFO, "\xc3\x82X is");
     training_free(&s);
@@ -208,7 +208,7 @@ static void it_tells_why_a_run_ends_early(void) {
 static void it_tells_of_a_checkpoint_that_a_run_goes_on_from(void) {
   setup s = training_setup(CONSISTENT, SGD, 10), later = training_setup(CONSISTENT, SGD, 10);
   outcome run;
-  CHECK_OK(plim_train_options_set_checkpoint(s.options, files_path("a\nb"), 1)); /* a name that would break the line */
+  CHECK_OK(plim_train_options_set_checkpoint(s.options, files_path("a\nb"), 1)); /* a name with a line break */
   CHECK_OK(plim_train_options_set_progress(s.options, stop_at_three, NULL));
   run = logged(&s, PLIM_LOG_INFO);
   CHECK(run.status == PLIM_ERROR_CANCELLED);
@@ -226,7 +226,7 @@ static void it_tells_of_a_checkpoint_that_a_run_goes_on_from(void) {
   training_free(&s);
 }
 
-/* A failure is told with the words of plim_last_error(), and once. */
+/* A failure is logged once, with the message of plim_last_error(). */
 static void a_failure_is_an_error_with_its_message(void) {
   setup s = training_setup(FULL, ADAM, 50), poor = training_setup(CONSISTENT, SGD, 2);
   outcome run;
@@ -238,7 +238,7 @@ static void a_failure_is_an_error_with_its_message(void) {
   CHECK_LINES(1, PLIM_LOG_ERROR, "step 1");
   CHECK_OK(plim_graph_set_split(poor.graph, PLIM_SPLIT_TRAIN, NULL, 0));
   run = logged(&poor, PLIM_LOG_DEBUG);
-  CHECK(run.status == PLIM_ERROR_MISSING_DATA && book.count == 1); /* found before it began */
+  CHECK(run.status == PLIM_ERROR_MISSING_DATA && book.count == 1); /* detected before training begins */
   CHECK_LINES(1, PLIM_LOG_ERROR, run.message);
   training_free(&poor);
   training_free(&s);
@@ -253,7 +253,7 @@ static void it_tells_of_adaptive_sizes(void) {
   expected = training_run(&silent);
   CHECK(training_same(&expected, &run));
   CHECK_LINES(1, PLIM_LOG_WARNING, "sample size 100 is outside the adaptive bounds: 64 is used");
-  CHECK_LINES(1, PLIM_LOG_WARNING, "at the largest size 64"); /* once, though every test finds it */
+  CHECK_LINES(1, PLIM_LOG_WARNING, "at the largest size 64"); /* logged once, although every test detects it */
   run = logged(&s, PLIM_LOG_DEBUG);
   CHECK_LINES(0, PLIM_LOG_WARNING, "outside the adaptive bounds");
   CHECK_OK(plim_train_options_set_adaptive(s.options, 2.0, 1, 8, 100000));
@@ -265,7 +265,7 @@ static void it_tells_of_adaptive_sizes(void) {
   training_free(&s);
 }
 
-/* What is called inside, and what came of it. */
+/* The calls inside the callback, and their results. */
 typedef struct meddler {
   const setup *s;
   size_t calls, wrong;
@@ -283,7 +283,7 @@ static void meddle(void *user_data, int32_t level, const char *message) {
   m->wrong += plim_graph_set_cache(m->s->graph, 0) != PLIM_ERROR_BUSY;
   m->wrong += plim_estimator_set_seed(m->s->estimator, 9) != PLIM_ERROR_BUSY;
   m->wrong += plim_optimizer_reset(m->s->optimizer) != PLIM_ERROR_BUSY;
-  m->wrong += plim_train_options_set_seed(m->s->options, 9) != PLIM_OK; /* copied: too late for this run */
+  m->wrong += plim_train_options_set_seed(m->s->options, 9) != PLIM_OK; /* copied: no effect on this run */
 }
 
 static void the_same_calls_work_inside_as_inside_progress(void) {
@@ -292,13 +292,13 @@ static void the_same_calls_work_inside_as_inside_progress(void) {
   outcome run, expected;
   memset(&m, 0, sizeof m);
   m.s = &s;
-  CHECK_OK(plim_train_options_set_adaptive(s.options, 1.0, 2, 8, 500)); /* so that some come in the midst of an epoch */
+  CHECK_OK(plim_train_options_set_adaptive(s.options, 1.0, 2, 8, 500)); /* so that some messages come within an epoch */
   CHECK_OK(plim_train_options_set_adaptive(silent.options, 1.0, 2, 8, 500));
   CHECK_OK(plim_train_options_set_log(s.options, PLIM_LOG_DEBUG, meddle, &m));
   run = training_run(&s);
   expected = training_run(&silent);
   CHECK(m.calls > 9 && m.wrong == 0 && training_same(&expected, &run));
-  CHECK_BITS(m.parameters, run.parameters, run.num_parameters); /* the last line comes after the best are restored */
+  CHECK_BITS(m.parameters, run.parameters, run.num_parameters); /* the best epoch is restored before the last line */
   training_free(&silent);
   training_free(&s);
 }
@@ -402,7 +402,7 @@ static void levels_must_be_levels(void) {
                 plim_probe_options_set_log(p.options, strangers[i], note, NULL));
   }
   CHECK_OK(plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, NULL));
-  CHECK(book.count > 0); /* the function is still there */
+  CHECK(book.count > 0); /* the callback is still set */
   probe_free(&p);
   training_free(&s);
 }

@@ -1,17 +1,16 @@
-/* The optimizer on a caller's own problem, in doubles: what the oracle is told, where the iterates go, and what is left
- * when it stops half way. */
+/* plim_optimizer_minimize(): the arguments of the oracle, the iterates, and the result if the run stops early. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "dense.h"
 
 enum { MOST = 8 };
 
-/* f(w) = Σ a_i/2 (w_i - c_i)², and notes of how it was called. */
+/* f(w) = Σ a_i/2 (w_i - c_i)², and a record of the calls. */
 typedef struct problem {
   double a[MOST], c[MOST];
   size_t dim, calls, wrong;
   double visited[64][MOST]; /* w at the first calls */
-  size_t stop_at, bad_at;   /* answers non-zero, or gives a bad gradient, at this step; 0 for never */
+  size_t stop_at, bad_at;   /* step that returns non-zero, step with a bad gradient; 0 for never */
   double bad;
 } problem;
 
@@ -71,7 +70,7 @@ static void start_at(double *w, size_t dim) {
   }
 }
 
-/* Step 1/4 and numbers with few digits: every iterate is exact, and so known to the last bit. */
+/* With step 1/4 and numbers with few digits every iterate is exact. */
 static void the_oracle_sees_every_iterate_and_the_result_is_the_next_one(void) {
   for (size_t steps = 1; steps <= 8; steps++) {
     problem p = problem_of(4);
@@ -111,7 +110,7 @@ static void every_schedule_and_decay_starts_at_1(void) {
     plim_optimizer *optimizer = sgd(0.2, schedule);
     double w[5], v[5];
     CHECK_OK(plim_optimizer_set_decay(optimizer, 0.5));
-    for (size_t round = 0; round < 2; round++) { /* a second run begins anew */
+    for (size_t round = 0; round < 2; round++) { /* a second run starts from the beginning */
       p.calls = 0;
       start_at(w, 5);
       start_at(v, 5);
@@ -157,7 +156,7 @@ static void a_quadratic_is_solved_with_every_schedule(void) {
   }
 }
 
-/* Where the nearest point is known: with a box coordinate by coordinate, with a ball when all a_i are 1. */
+/* Cases with a known nearest point: a box, coordinate by coordinate, and a ball if all a_i are 1. */
 static void a_quadratic_is_solved_on_a_set(void) {
   problem p = problem_of(6);
   plim_optimizer *optimizer = sgd(0.2, PLIM_SCHEDULE_CONSTANT);
@@ -180,7 +179,7 @@ static void a_quadratic_is_solved_on_a_set(void) {
   plim_optimizer_free(optimizer);
 }
 
-/* Wild gradients, so that nearly every step is projected; checks each iterate it is shown but the first. */
+/* Large random gradients, so that nearly every step is projected. Checks every iterate except the first. */
 typedef struct walk {
   uint64_t state;
   double size, radius, low, high;
@@ -241,7 +240,7 @@ static void a_ball_holds_for_every_size_of_a_double(void) {
     w[0] = 4.0 * sizes[s];
     w[1] = 3.0 * sizes[s];
     CHECK_OK(plim_optimizer_set_ball(optimizer, radius));
-    CHECK_OK(plim_optimizer_minimize(optimizer, stay, NULL, 1, w, NULL, 2)); /* no gradient: it only projects */
+    CHECK_OK(plim_optimizer_minimize(optimizer, stay, NULL, 1, w, NULL, 2)); /* a zero gradient: only projects */
     CHECK_NEAR(0.4, w[0] / sizes[s], 1e-12);
     CHECK_NEAR(0.3, w[1] / sizes[s], 1e-12);
     plim_optimizer_free(optimizer);
@@ -323,7 +322,7 @@ static void a_start_that_is_not_finite_is_refused(void) {
   }
 }
 
-/* A model is trained step by step; a minimisation in between is nothing to it. */
+/* A model is trained step by step; a minimisation in between has no effect on it. */
 static void what_the_optimizer_remembers_of_a_model_stays(void) {
   static const size_t widths[2] = {4, 4};
   for (size_t rule = 0; rule < 2; rule++) {
@@ -365,7 +364,7 @@ static void what_the_optimizer_remembers_of_a_model_stays(void) {
   }
 }
 
-/* What an oracle may do with the optimizer that calls it: nothing, and it is told so. */
+/* Calls with the optimizer that calls the oracle fail with PLIM_ERROR_BUSY. */
 static int32_t meddle(void *user_data, size_t step, const double *w, double *gradient, size_t dim) {
   plim_optimizer *optimizer = *(plim_optimizer **)user_data;
   double inner[1] = {1.0};
@@ -373,7 +372,7 @@ static int32_t meddle(void *user_data, size_t step, const double *w, double *gra
   CHECK_STATUS(PLIM_ERROR_BUSY, plim_optimizer_set_ball(optimizer, 1.0));
   CHECK_STATUS(PLIM_ERROR_BUSY, plim_optimizer_reset(optimizer));
   CHECK_STATUS(PLIM_ERROR_BUSY, plim_optimizer_minimize(optimizer, stay, NULL, 1, inner, NULL, 1));
-  plim_optimizer_free(optimizer); /* dies at once; its memory goes when the call returns */
+  plim_optimizer_free(optimizer); /* the handle is dead at once; the object is destroyed when the call returns */
   CHECK_STATUS(PLIM_ERROR_INVALID_HANDLE, plim_optimizer_reset(optimizer));
   return 0;
 }

@@ -1,5 +1,5 @@
 /* The Mixture graph: three Gaussians in the plane, every ordered pair linked with probability 1e-3 inside a component
- * and 2e-4 across, 40 % train, 20 % val, 40 % test of each. Random counts are held to five standard deviations. */
+ * and 2e-4 across, 40 % train, 20 % val, 40 % test of each. Random counts must be within five standard deviations. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"

@@ -98,7 +98,7 @@ static void a_clone_is_equal_and_independent(void) {
   CHECK_BITS(widths, copy, 3);
   CHECK_OK(plim_estimator_gradient(full, model, graph, NULL, 0, gradient, 32, &loss));
   CHECK_OK(plim_estimator_gradient(full, clone, graph, NULL, 0, gradient, 32, &of_clone));
-  CHECK(loss == of_clone); /* λ goes with it */
+  CHECK(loss == of_clone); /* λ is cloned too */
   CHECK_OK(plim_model_set_parameters(clone, zeros, 32));
   sample_predict(model, graph, after);
   CHECK_BITS(before, after, 36);
@@ -165,7 +165,7 @@ static void probabilities_are_the_softmax_of_the_logits(void) {
 }
 
 static void a_list_of_nodes_gives_those_rows_bit_for_bit(void) {
-  static const int32_t nodes[] = {7, 0, 11, 7, 10, 3, 3}; /* repeats are allowed */
+  static const int32_t nodes[] = {7, 0, 11, 7, 10, 3, 3}; /* repeated nodes are valid */
   enum { COUNT = sizeof nodes / sizeof nodes[0] };
   plim_graph *graph = sample_graph();
   for (size_t num_layers = 1; num_layers <= 3; num_layers++) {
@@ -218,7 +218,7 @@ static void a_model_predicts_on_another_graph(void) {
   sample_predict(model, graph, before);
   get_parameters(model, parameters);
   CHECK_OK(plim_graph_from_edges(2, 1, &source, &target, NULL, &other));
-  CHECK_OK(plim_graph_set_features(other, 5, features)); /* no labels and no split are needed */
+  CHECK_OK(plim_graph_set_features(other, 5, features)); /* no labels and no split are required */
   CHECK_OK(plim_model_predict(model, other, NULL, 0, rows, 6));
   dense_embed(&dense, widths, 2, parameters, 1, h);
   for (size_t v = 0; v < 2; v++) {
@@ -269,7 +269,7 @@ static void evaluate_is_the_mean_cross_entropy_and_the_share_of_right_answers(vo
       parameters[i] *= scales[round % 3];
     }
     CHECK_OK(plim_model_set_parameters(model, parameters, count));
-    CHECK_OK(plim_model_set_regularization(model, 10.0)); /* has no part in it */
+    CHECK_OK(plim_model_set_regularization(model, 10.0)); /* not part of the loss */
     for (int32_t split = 0; split < 3; split++) {
       double loss = NAN, accuracy = NAN, only = NAN, right;
       double expected = dense_evaluate(&dense, widths, num_layers, parameters, splits[split], sizes[split], &right);
@@ -304,7 +304,7 @@ static void probabilities_stay_finite_at_enormous_logits(void) {
   plim_graph_free(graph);
 }
 
-/* A larger graph with dense features of any width: the products inside take other paths than on a few nodes. */
+/* A larger graph with dense features of any width, whose products take other code paths than those of a few nodes. */
 static plim_graph *wide_graph(size_t nodes_per_class, size_t width) {
   plim_graph *graph = NULL;
   size_t count = 3 * nodes_per_class * width;

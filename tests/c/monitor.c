@@ -1,4 +1,4 @@
-/* What the best epoch is chosen by: for restoring it, for patience, and in a run that is resumed. */
+/* The monitor: for restoring the best epoch, for patience, and in a resumed run. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -48,7 +48,7 @@ static void each_monitor_restores_the_best_epoch_of_its_column(void) {
       differ += best[0] != best[1] || best[1] != best[2];
     }
   }
-  CHECK(differ >= 3); /* or nothing was shown */
+  CHECK(differ >= 3); /* otherwise the test shows nothing */
 }
 
 static void the_default_is_the_validation_accuracy(void) {
@@ -75,7 +75,7 @@ static void patience_counts_from_the_best_epoch_of_the_monitor(void) {
         CHECK(run.num_epochs == run.best_epoch + 3);
         stopped++;
       }
-      for (size_t e = 1; e < run.num_epochs; e++) { /* and never before it had to */
+      for (size_t e = 1; e < run.num_epochs; e++) { /* and not earlier */
         size_t best = first_best(run.columns[columns[monitor]], e, monitor), last = e / every * every;
         CHECK(best == 0 || last < best + 3);
       }
@@ -85,7 +85,7 @@ static void patience_counts_from_the_best_epoch_of_the_monitor(void) {
   CHECK(stopped >= 4);
 }
 
-/* Steps that round away: every epoch is like the first. */
+/* Steps too small to change a parameter, so all epochs are equal. */
 static void of_equal_epochs_the_first_is_the_best(void) {
   for (int32_t monitor = 0; monitor < MONITORS; monitor++) {
     setup s = monitored(UNBIASED, SGD, 20, monitor);

@@ -17,7 +17,7 @@ typedef struct npz {
   size_t count;
 } npz;
 
-/* The member of this name, new and empty unless it is there already. */
+/* Returns the member of this name, new and empty if it does not exist. */
 static inline npz_member *npz_find(npz *archive, const char *name) {
   npz_member *member = archive->members;
   char file[32];

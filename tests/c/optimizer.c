@@ -1,5 +1,5 @@
-/* Optimizers that move a model: SGD and Adam against the formulas in double, schedules, decay, sets, averages, and what
- * a refused update leaves alone. */
+/* Optimizers on a model: SGD and Adam against the formulas in double, schedules, decay, projections, averages, and
+ * refused updates. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "dense.h"
@@ -32,7 +32,7 @@ static void read_parameters(const plim_model *model, float *parameters) {
   CHECK_OK(plim_model_get_parameters(model, parameters, COUNT));
 }
 
-/* Numbers of some size around 0. */
+/* Random numbers around 0 of this size. */
 static void some(float *values, double size, uint64_t *state) {
   for (size_t i = 0; i < COUNT; i++) {
     values[i] = (float)(size * dense_random(state));
@@ -90,7 +90,7 @@ static void exact_arithmetic_has_exact_results(void) {
   float start[COUNT], gradient[COUNT], expected[COUNT], got[COUNT];
   plim_model *model;
   plim_optimizer *optimizer = NULL;
-  CHECK_OK(plim_optimizer_sgd(0.25, &optimizer)); /* a constant step, unless told otherwise */
+  CHECK_OK(plim_optimizer_sgd(0.25, &optimizer)); /* a constant step by default */
   for (size_t i = 0; i < COUNT; i++) {
     start[i] = expected[i] = (float)i - 7.5f;
     gradient[i] = 0.125f * (float)i;
@@ -115,7 +115,7 @@ static void k_counts_updates_until_the_optimizer_is_reset(void) {
   for (size_t i = 0; i < COUNT; i++) {
     ones[i] = 1.0f;
   }
-  for (size_t k = 1; k <= 7; k++) { /* counted under whatever schedule */
+  for (size_t k = 1; k <= 7; k++) { /* k counts under every schedule */
     CHECK_OK(plim_optimizer_update(optimizer, model, ones, COUNT));
   }
   CHECK_OK(plim_optimizer_set_schedule(optimizer, PLIM_SCHEDULE_INVERSE));
@@ -153,7 +153,7 @@ static void adam_follows_the_formula(void) {
         double step = step_at(0.05, schedule, k);
         some(gradient, 3.0, &state);
         gradient[2] = 0.0f;
-        gradient[3] *= 1e-8f; /* of the size of ε */
+        gradient[3] *= 1e-8f; /* about ε */
         gradient[4] *= 1e6f;
         CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
         read_parameters(model, got);
@@ -173,7 +173,7 @@ static void adam_follows_the_formula(void) {
   }
 }
 
-/* The iterates of an optimizer with a ball never leave it, not by a bit, and each is the nearest point to w - γg. */
+/* Iterates never leave the ball, not even by a bit, and each is the nearest point to w - γg. */
 static void a_ball_keeps_iterates_in_it(void) {
   static const double radii[] = {0.7, 1.0, 0.1, 3.1, 1e-3, 1e-30, 1e20};
   for (size_t r = 0; r < sizeof radii / sizeof radii[0]; r++) {
@@ -210,7 +210,7 @@ static void a_ball_keeps_iterates_in_it(void) {
 static void a_box_keeps_every_parameter_in_it(void) {
   static const double bounds[][2] = {{-0.1, 0.3}, {0.0, INFINITY}, {-INFINITY, 0.2}, {-0.7, -0.1}, {0.5, 0.5},
                                      {-1e39, 1e39}};
-  for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++) { /* 0.1 and 0.3 are no floats: rounding would leave */
+  for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++) { /* 0.1 and 0.3 are not floats: watch rounding */
     double low = bounds[b][0], high = bounds[b][1];
     for (size_t rule = 0; rule < 2; rule++) {
       uint64_t state = 8;
@@ -239,7 +239,7 @@ static void a_box_keeps_every_parameter_in_it(void) {
   }
 }
 
-/* Where one step of size 1 from 0 along -g leads: the optimizer's set decides. */
+/* The result of one step of size 1 from 0 along -g, projected. */
 static void step_out(plim_optimizer *optimizer, float *got) {
   float zeros[COUNT] = {0.0f}, gradient[COUNT];
   plim_model *model = model_of(zeros);
@@ -255,15 +255,15 @@ static void ball_and_box_replace_each_other_and_infinity_clears_both(void) {
   plim_optimizer *optimizer = sgd(1.0, PLIM_SCHEDULE_CONSTANT);
   float got[COUNT];
   step_out(optimizer, got);
-  CHECK(got[0] == 4.0f && got[1] == 3.0f); /* no set at first */
+  CHECK(got[0] == 4.0f && got[1] == 3.0f); /* no projection by default */
   CHECK_OK(plim_optimizer_set_ball(optimizer, 1.0));
   step_out(optimizer, got);
   CHECK_NEAR(0.8, (double)got[0], 1e-6);
   CHECK_NEAR(0.6, (double)got[1], 1e-6);
-  CHECK_OK(plim_optimizer_set_box(optimizer, -2.0, 2.0)); /* the ball is gone */
+  CHECK_OK(plim_optimizer_set_box(optimizer, -2.0, 2.0)); /* replaces the ball */
   step_out(optimizer, got);
   CHECK(got[0] == 2.0f && got[1] == 2.0f);
-  CHECK_OK(plim_optimizer_set_ball(optimizer, 2.5)); /* the box is gone */
+  CHECK_OK(plim_optimizer_set_ball(optimizer, 2.5)); /* replaces the box */
   step_out(optimizer, got);
   CHECK_NEAR(2.0, (double)got[0], 1e-6);
   CHECK_NEAR(1.5, (double)got[1], 1e-6);
@@ -283,7 +283,7 @@ static void ball_and_box_replace_each_other_and_infinity_clears_both(void) {
   plim_optimizer_free(optimizer);
 }
 
-/* A set that no float is in cannot be kept: the update is refused, and the model stays finite and as it was. */
+/* No float lies in the set: the update is refused, and the model does not change. */
 static void a_box_without_a_float_in_it_moves_nothing(void) {
   static const double bounds[][2] = {{1e39, INFINITY}, {-INFINITY, -1e39}, {1e300, 1e301}, {0.1, 0.1}};
   for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++) {
@@ -321,7 +321,7 @@ static void the_average_is_that_of_the_iterates_before_each_update(void) {
         CHECK_STATUS(PLIM_ERROR_MISSING_DATA, plim_optimizer_average(optimizer, average, COUNT));
         CHECK(check_filled(average, COUNT));
       }
-      if (k == 61) { /* off and on again: a new average */
+      if (k == 61) { /* off and on: a new average */
         CHECK_OK(plim_optimizer_set_averaging(optimizer, 0));
         CHECK_OK(plim_optimizer_set_averaging(optimizer, -5));
         memset(sum, 0, sizeof sum);
@@ -342,7 +342,7 @@ static void the_average_is_that_of_the_iterates_before_each_update(void) {
     }
     CHECK_OK(plim_optimizer_reset(optimizer));
     CHECK_STATUS(PLIM_ERROR_MISSING_DATA, plim_optimizer_average(optimizer, average, COUNT));
-    CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT)); /* averaging itself is a setting, and stays */
+    CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT)); /* averaging is a setting and remains on */
     CHECK_OK(plim_optimizer_average(optimizer, average, COUNT));
     plim_optimizer_free(optimizer);
     plim_model_free(model);
@@ -378,13 +378,13 @@ static void a_reset_optimizer_is_as_new_but_for_its_settings(void) {
     updates(optimizer, start, 20, 1, again, average_again);
     CHECK_BITS(first, again, COUNT);
     CHECK_BITS(average, average_again, COUNT);
-    updates(optimizer, start, 20, 1, again, average_again); /* without a reset it goes on */
+    updates(optimizer, start, 20, 1, again, average_again); /* without a reset the sequence continues */
     CHECK(memcmp(first, again, sizeof first) != 0);
     plim_optimizer_free(optimizer);
   }
 }
 
-/* An optimizer, a model, and a pair like them that nothing bad is given to. */
+/* An optimizer, a model, and a twin of both that receives valid calls only. */
 typedef struct twins {
   plim_optimizer *optimizers[2];
   plim_model *models[2];
@@ -411,7 +411,7 @@ static void twins_free(twins *pair) {
   }
 }
 
-/* Both go on alike: k, moments, average and parameters are the same. */
+/* Checks that both continue alike: k, moments, average and parameters are equal. */
 static int twins_go_on(twins *pair, size_t count) {
   float w[2][COUNT], average[2][COUNT];
   for (size_t k = 0; k < count; k++) {
@@ -447,7 +447,7 @@ static void another_number_of_parameters_is_refused_until_a_reset(void) {
     CHECK_OK(plim_optimizer_update(pair.optimizers[0], other, gradient, 20));
     CHECK_OK(plim_model_get_parameters(other, after, 20));
     CHECK(memcmp(before, after, sizeof before) != 0);
-    CHECK_OK(plim_optimizer_update(pair.optimizers[1], equal, gradient, COUNT)); /* only the number counts */
+    CHECK_OK(plim_optimizer_update(pair.optimizers[1], equal, gradient, COUNT)); /* only the number matters */
     plim_model_free(equal);
     plim_model_free(other);
     twins_free(&pair);
@@ -478,7 +478,7 @@ static void a_gradient_that_is_not_finite_changes_nothing(void) {
   }
 }
 
-/* A finite gradient, but too large a result: the update never was. */
+/* A finite gradient with a result that is too large: the update has no effect. */
 static void a_result_that_is_not_finite_changes_nothing(void) {
   for (size_t rule = 0; rule < 2; rule++) {
     twins pair = twins_of(rule);

@@ -1,11 +1,11 @@
-/* The planner: a size that holds when measured afresh, and half of it does not; costs, words, and what it refuses. */
+/* The planner: its size meets the goal with new draws, and half of it does not; costs, descriptions and errors. */
 #include "handles.h"
 #include "probing.h"
 
-/* The goal of most plans here: one gradient in ten may miss by its own length. */
+/* The goal of most plans here: one gradient in ten may have a relative error of 1. */
 static const double DELTA = 1.0, EPSILON = 0.1;
 
-/* Sizes go up to the number of nodes, so there are more of them: 600. */
+/* Sizes are limited by the number of nodes, so this graph has 600. */
 static probe plan_setup(size_t num_layers, size_t draws) {
   probe p = probe_setup(num_layers, draws);
   plim_graph_free(p.graph);
@@ -19,7 +19,7 @@ static double number(const plim_plan *plan, int32_t what) {
   return value;
 }
 
-/* The share that misses at a size, and Wilson's 95 % interval, with draws that the plan has not seen. */
+/* The fraction that misses at a size, and its 95 % Wilson interval, with draws that the plan has not used. */
 static void afresh(const probe *p, const plim_estimator *estimator, size_t size, double *lower, double *upper) {
   plim_tail *tail = NULL;
   CHECK_OK(plim_probe_options_set_seed(p->options, 4711));
@@ -34,7 +34,7 @@ static void check_costs(const plim_plan *plan) {
   double seconds = number(plan, PLIM_PLAN_SECONDS), exact = number(plan, PLIM_PLAN_EXACT_SECONDS);
   double unbiased = number(plan, PLIM_PLAN_UNBIASED_SECONDS);
   CHECK(seconds > 0.0 && exact > 0.0 && unbiased > 0.0 && number(plan, PLIM_PLAN_UNBIASED_BATCH) >= 1.0);
-  if (plim_plan_num_sizes(plan) > 1) { /* not the unbiased estimator's, which is not measured against itself */
+  if (plim_plan_num_sizes(plan) > 1) { /* not for the unbiased estimator */
     CHECK(plim_plan_pays(plan) == (seconds < exact && seconds < unbiased));
   }
 }
@@ -84,7 +84,7 @@ static void the_size_is_the_same_for_any_threads_and_the_estimator_does_not_noti
   probe_free(&p);
 }
 
-/* 1e-4 a gradient is less than the draws can show, so that a tail is fitted and followed. */
+/* The draws cannot show 1e-4 per gradient, so a tail is fitted and extrapolated. */
 static void many_steps_are_planned_by_a_fitted_tail(void) {
   probe p = plan_setup(1, check_scale(1000, 200));
   plim_plan *plan = NULL;
@@ -96,7 +96,7 @@ static void many_steps_are_planned_by_a_fitted_tail(void) {
   tau = number(plan, PLIM_PLAN_TAU);
   r_squared = number(plan, PLIM_PLAN_R_SQUARED);
   CHECK(size >= 1.0 && c > 0.0 && tau > 0.0 && r_squared > 0.5 && r_squared <= 1.0);
-  CHECK(1000.0 * c * exp(-tau * size) <= EPSILON * (1.0 + 1e-9)); /* the smallest, unless the draws asked for more */
+  CHECK(1000.0 * c * exp(-tau * size) <= EPSILON * (1.0 + 1e-9)); /* the smallest size, unless the draws require more */
   CHECK(number(plan, PLIM_PLAN_MISSES) <= 0.05);
   CHECK_OK(plim_plan_describe(plan, text, sizeof text));
   CHECK(strstr(text, "fitted") != NULL && strstr(text, "1000 gradients") != NULL);
@@ -141,7 +141,7 @@ static void a_batch_size_is_planned_for_the_unbiased_estimator(void) {
   afresh(&p, unbiased, size / 2, &lower, &upper);
   CHECK(upper > EPSILON);
   plim_plan_free(plan);
-  /* Only all of them will do. */
+  /* Only the full batch meets the goal. */
   CHECK_OK(plim_plan_new(unbiased, p.model, p.graph, 1e-4, EPSILON, 1, p.options, &plan));
   CHECK(number(plan, PLIM_PLAN_SAMPLE_SIZE) == (double)nodes && plim_plan_pays(plan) == 0);
   plim_plan_free(plan);
@@ -159,7 +159,7 @@ static void every_plan_fits_its_buffer(void) {
     char text[PLIM_PLAN_TEXT_SIZE];
     plim_status status =
         plim_plan_new(p.estimator, p.model, p.graph, deltas[i], epsilons[i], i == 2 ? 1 : SIZE_MAX, p.options, &plan);
-    CHECK(status == PLIM_OK || (i == 1 && status == PLIM_ERROR_MISSING_DATA)); /* nothing misses, so nothing fits */
+    CHECK(status == PLIM_OK || (i == 1 && status == PLIM_ERROR_MISSING_DATA)); /* no misses, so no fit */
     if (status == PLIM_OK) {
       CHECK_OK(plim_plan_describe(plan, text, sizeof text));
       CHECK(strlen(text) < PLIM_PLAN_TEXT_SIZE);
@@ -169,10 +169,10 @@ static void every_plan_fits_its_buffer(void) {
   probe_free(&p);
 }
 
-/* What progress told. */
+/* The recorded progress. */
 typedef struct told {
   probe *p;
-  size_t calls, last_stage, stop_at; /* a stage: how often each is told of is a matter of time */
+  size_t calls, last_stage, stop_at; /* the number of calls per stage depends on time */
 } told;
 
 static int32_t watch(void *user_data, const plim_progress *progress) {
@@ -197,7 +197,7 @@ static void progress_is_told_and_may_cancel(void) {
   stages = t.last_stage;
   CHECK(stages >= 3 && t.calls >= stages);
   plim_plan_free(plan);
-  for (size_t stop = 1; stop <= stages; stop += stages - 1) { /* in the search, and in that for an unbiased batch */
+  for (size_t stop = 1; stop <= stages; stop += stages - 1) { /* in both searches: size, unbiased batch */
     plan = UNTOUCHED(plim_plan);
     t.calls = t.last_stage = 0;
     t.stop_at = stop;
@@ -208,7 +208,7 @@ static void progress_is_told_and_may_cancel(void) {
   probe_free(&p);
 }
 
-/* Of the refusals below: what they are given, and outputs that stay as they are. */
+/* Arguments of the invalid calls below, and outputs that must not change. */
 static probe q;
 static plim_plan *good = NULL, *made = UNTOUCHED(plim_plan);
 static double value = NAN;
@@ -265,7 +265,7 @@ static void outputs_need_room_and_numbers_a_name(void) {
   REFUSED(PLIM_ERROR_NULL_POINTER, "dst", plim_plan_describe(good, NULL, 512));
 }
 
-/* The message says how much is needed, and so much is enough. */
+/* The message names the size needed, and that size is enough. */
 static void the_room_that_is_asked_for_is_enough(void) {
   char words[PLIM_PLAN_TEXT_SIZE], exactly[PLIM_PLAN_TEXT_SIZE], needed[32];
   CHECK_OK(plim_plan_describe(good, words, sizeof words));
@@ -276,7 +276,7 @@ static void the_room_that_is_asked_for_is_enough(void) {
   CHECK_TEXT(words, exactly);
 }
 
-/* One call each, with `h` in the place of the handle. */
+/* One call per function, with `h` in place of the handle. */
 static plim_status new_estimator(void *h) {
   return plim_plan_new((plim_estimator *)h, q.model, q.graph, 0.5, 0.1, 1, q.options, &made);
 }

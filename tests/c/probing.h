@@ -1,4 +1,4 @@
-/* What the tests of measurements share: a Mixture graph, a model with its estimator, options, and norms. */
+/* Shared by the tests of measurements: a Mixture graph, a model with its estimator, options, and norms. */
 #ifndef PLIM_TESTS_PROBING_H
 #define PLIM_TESTS_PROBING_H
 
@@ -42,7 +42,7 @@ static inline double probe_distance(const float *g, const float *h, size_t count
   return sqrt(sum);
 }
 
-/* The exact gradient of a batch, or of all training nodes for NULL; gives its norm. */
+/* Computes the exact gradient of a batch, or of all training nodes for NULL, and returns its norm. */
 static inline double probe_exact(const probe *p, const int32_t *batch, size_t count, float *gradient) {
   plim_estimator *exact = NULL;
   CHECK_OK(plim_estimator_unbiased(&exact));

@@ -1,5 +1,4 @@
-/* The progress callback: what it is told and when, what it may call, how it cancels; and what other threads find while
- * a model is trained. */
+/* The progress callback: contents and times, permitted calls, cancelling; and calls on other threads during training. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
@@ -10,13 +9,13 @@
 
 enum { MOST_CALLS = 256, NEVER = 0 };
 
-/* Notes of a callback, and at which call it cancels. */
+/* What a callback has recorded, and the call at which it cancels. */
 typedef struct notes {
   const setup *s;
   pthread_t thread;
   size_t calls, cancel_at, wrong;
   plim_progress told[MOST_CALLS];
-  float parameters[MOST_PARAMETERS]; /* as the last call saw them */
+  float parameters[MOST_PARAMETERS]; /* at the last call */
 } notes;
 
 static int32_t note(void *user_data, const plim_progress *progress) {
@@ -53,7 +52,7 @@ static void each_epoch_is_told_in_order_with_what_the_history_says(void) {
     CHECK_OK(plim_train_options_set_progress(s.options, note, &n));
     run = training_run(&s);
     expected = training_run(&silent);
-    CHECK(training_same(&expected, &run)); /* being told changes nothing */
+    CHECK(training_same(&expected, &run)); /* the callback does not affect the result */
     CHECK(n.calls == 10 && n.wrong == 0);
     for (size_t e = 0; e < n.calls && e < 10; e++) {
       const plim_progress *p = &n.told[e];
@@ -94,7 +93,7 @@ static void seconds_are_those_of_the_steps_alone(void) {
   training_free(&s);
 }
 
-/* Batches of one node of a wide 3-layer model: some milliseconds a step, thousands of steps an epoch. */
+/* Batches of one node of a wide 3-layer model: some milliseconds per step, thousands of steps per epoch. */
 static void a_long_epoch_is_told_of_every_second(void) {
   static const size_t widths[4] = {2, 256, 256, 3};
   enum { CALLS = 4 };
@@ -127,13 +126,13 @@ static void a_long_epoch_is_told_of_every_second(void) {
     CHECK(p->step > (i > 0 ? n.told[i - 1].step : 0) && p->step < count);
     CHECK(isnan(p->train_loss) && isnan(p->val_loss) && isnan(p->val_accuracy));
     CHECK(p->seconds > (i > 0 ? n.told[i - 1].seconds : 0.0));
-    CHECK(p->seconds - (i > 0 ? n.told[i - 1].seconds : 0.0) <= 2.0); /* half a second, on a machine that is not busy */
+    CHECK(p->seconds - (i > 0 ? n.told[i - 1].seconds : 0.0) <= 2.0); /* 0.5 seconds on an idle machine */
   }
-  CHECK(history != NULL && plim_history_num_epochs(history) == 0); /* none is complete */
+  CHECK(history != NULL && plim_history_num_epochs(history) == 0); /* no epoch is complete */
   CHECK(plim_history_best_epoch(history) == 0);
   CHECK_OK(plim_history_copy(history, PLIM_HISTORY_TRAIN_LOSS, NULL, 0));
   CHECK_OK(plim_model_get_parameters(s.model, after, plim_model_num_parameters(s.model)));
-  CHECK(memcmp(before, after, plim_model_num_parameters(s.model) * sizeof *after) != 0); /* but its steps are done */
+  CHECK(memcmp(before, after, plim_model_num_parameters(s.model) * sizeof *after) != 0); /* but some steps are */
   plim_history_free(history);
   free(after);
   free(before);
@@ -147,7 +146,7 @@ static void a_cancelled_run_keeps_its_last_step_and_its_history(void) {
       setup s = training_setup((estimation)how, ADAM, 8), plain = training_setup((estimation)how, ADAM, stop);
       notes n = notes_on(&s, stop);
       outcome run, expected;
-      CHECK_OK(plim_train_options_set_progress(s.options, note, &n)); /* restoring the best epoch is for a run's end */
+      CHECK_OK(plim_train_options_set_progress(s.options, note, &n)); /* the best epoch is only restored at the end of a run */
       CHECK_OK(plim_train_options_set_restore_best(plain.options, 0));
       run = training_run(&s);
       expected = training_run(&plain);
@@ -156,7 +155,7 @@ static void a_cancelled_run_keeps_its_last_step_and_its_history(void) {
       expected.status = PLIM_ERROR_CANCELLED;
       CHECK(training_same(&expected, &run));
       CHECK_BITS(n.parameters, run.parameters, run.num_parameters);
-      CHECK_OK(plim_train_options_set_progress(s.options, NULL, NULL)); /* it can go on */
+      CHECK_OK(plim_train_options_set_progress(s.options, NULL, NULL)); /* training can continue */
       CHECK_OK(plim_train_options_set_progress(plain.options, NULL, NULL));
       CHECK_OK(plim_train_options_set_restore_best(s.options, 0));
       CHECK_OK(plim_train_options_set_epochs(s.options, stop));
@@ -169,7 +168,7 @@ static void a_cancelled_run_keeps_its_last_step_and_its_history(void) {
   }
 }
 
-/* Const calls on model and graph, each with the right answer for the parameters of that moment. */
+/* Const calls on model and graph, each with the right result for the current parameters. */
 static int32_t use(void *user_data, const plim_progress *progress) {
   const setup *s = (const setup *)user_data;
   plim_model *clone = NULL, *loaded = NULL;
@@ -233,7 +232,7 @@ static int32_t stay(void *user_data, size_t step, const double *w, double *gradi
   return 0;
 }
 
-/* Calls that would change what the training uses; all of them are told that it is busy. */
+/* Calls that would change what the training uses; all of them fail with PLIM_ERROR_BUSY. */
 static int32_t meddle(void *user_data, const plim_progress *progress) {
   static const int32_t nodes[2] = {0, 1};
   static const double weights[1] = {1.0};
@@ -270,7 +269,7 @@ static int32_t meddle(void *user_data, const plim_progress *progress) {
   CHECK_STATUS(PLIM_ERROR_BUSY, plim_optimizer_minimize(s->optimizer, stay, NULL, 1, w, NULL, 1));
   CHECK_STATUS(PLIM_ERROR_BUSY, plim_train(s->model, s->graph, s->estimator, s->optimizer, NULL, &history));
   CHECK(history == UNTOUCHED(plim_history));
-  /* The options were copied: changing them is allowed, and too late for this run. */
+  /* The options are copied: they can be changed, without effect on this run. */
   CHECK_OK(plim_train_options_set_epochs(s->options, 100));
   CHECK_OK(plim_train_options_set_seed(s->options, 100));
   free(features);
@@ -285,7 +284,7 @@ static void changing_calls_inside_are_busy_and_change_nothing(void) {
   run = training_run(&s);
   expected = training_run(&silent);
   CHECK(training_same(&expected, &run));
-  CHECK_OK(plim_model_set_regularization(s.model, 0.0)); /* busy no more */
+  CHECK_OK(plim_model_set_regularization(s.model, 0.0)); /* no longer busy */
   CHECK_OK(plim_estimator_set_seed(s.estimator, 1));
   CHECK_OK(plim_optimizer_reset(s.optimizer));
   CHECK_OK(plim_graph_set_cache(s.graph, 0));
@@ -326,7 +325,7 @@ static void a_training_inside_a_training_is_its_own(void) {
   training_free(&s);
 }
 
-/* Frees everything that the training uses; their memory goes when it returns. */
+/* Frees everything that the training uses; the objects are destroyed when it returns. */
 static int32_t free_all(void *user_data, const plim_progress *progress) {
   setup *s = (setup *)user_data;
   if (progress->epoch == 2) {
@@ -388,7 +387,7 @@ static void other_threads_find_the_model_busy_and_the_graph_readable(void) {
   CHECK(pthread_create(&thread, NULL, work, &w) == 0);
   while (!is_done(&w)) {
     plim_status status = plim_model_predict(w.s.model, w.s.graph, sample_train, 5, rows, 15);
-    CHECK(status == PLIM_OK || status == PLIM_ERROR_BUSY); /* OK before it begins and after it ends */
+    CHECK(status == PLIM_OK || status == PLIM_ERROR_BUSY); /* PLIM_OK before it begins and after it ends */
     CHECK_OK(plim_model_predict(own, w.s.graph, sample_train, 5, rows, 15));
     CHECK(plim_model_num_parameters(w.s.model) == count);
     status = plim_graph_set_cache(w.s.graph, 1 << 20);
@@ -399,7 +398,7 @@ static void other_threads_find_the_model_busy_and_the_graph_readable(void) {
     }
   }
   CHECK(pthread_join(thread, NULL) == 0);
-  if (w.run.status == PLIM_ERROR_BUSY) { /* it came while this thread was looking: once more */
+  if (w.run.status == PLIM_ERROR_BUSY) { /* this thread was reading the model: try again */
     CHECK_OK(plim_train(w.s.model, w.s.graph, w.s.estimator, w.s.optimizer, w.s.options, NULL));
   } else {
     CHECK(w.run.status == PLIM_OK);

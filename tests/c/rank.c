@@ -139,7 +139,7 @@ static int32_t stop_at_seven(void *user_data, const plim_progress *progress) {
   return progress->epoch >= 7;
 }
 
-/* `checkpoint` is written and cut short, or gone on from, or neither: 1, 2, 0. */
+/* checkpoint: 1 writes one and stops early, 2 resumes from it, 0 uses none. */
 static run train(int kind, size_t hidden, int32_t monitor, int checkpoint) {
   plim_rank_data *data = ranking_data(3);
   plim_model *model = ranking_model(hidden);
@@ -168,7 +168,7 @@ static run train(int kind, size_t hidden, int32_t monitor, int checkpoint) {
     CHECK_OK(plim_history_copy(history, column, result.columns[column], 60));
   }
   CHECK_OK(plim_model_get_parameters(model, result.parameters, 64));
-  if (checkpoint != 1) { /* the model is that of the best epoch */
+  if (checkpoint != 1) { /* the model has the parameters of the best epoch */
     double loss, accuracy, ndcg;
     CHECK_OK(plim_rank_evaluate(model, data, PLIM_SPLIT_VAL, &loss, &accuracy, &ndcg));
     CHECK(loss == result.columns[PLIM_HISTORY_VAL_LOSS][result.best - 1]);
@@ -214,7 +214,7 @@ static void a_resumed_run_ends_in_the_same_bits(void) {
   }
 }
 
-/* As on a graph: the error falls, the exact estimator has none, and a size is found that keeps it under a bound. */
+/* As on a graph: the error falls, the exact estimator has none, and a plan finds a size that meets its goal. */
 static void tails_fall_and_plans_are_found(void) {
   static const size_t sizes[3] = {2, 8, 32};
   static const double deltas[1] = {0.3};
@@ -248,7 +248,7 @@ static void tails_fall_and_plans_are_found(void) {
   plim_rank_data_free(data);
 }
 
-/* Sample sizes follow the gradient as on a graph: it shrinks, and more documents keep the error under δ. */
+/* Adaptive sizes, as on a graph: the gradient shrinks, and more documents keep the error below δ. */
 static void sizes_adapt(void) {
   plim_rank_data *data = ranking_data(5);
   plim_model *model = ranking_model(0);
@@ -310,7 +310,7 @@ static void files_are_read_in_letors_format(void) {
   files_remove("letor");
 }
 
-/* Few features of many: they stay sparse, and one column more in one of 1000 lines changes one score. */
+/* Few of many features are set: they stay sparse, and one more in one of 1000 lines changes one score. */
 static void wide_files_stay_sparse(void) {
   plim_rank_data *data = NULL;
   plim_model *model = NULL;

@@ -1,4 +1,4 @@
-/* What the tests of ranking share: queries whose relevance a linear score all but decides. */
+/* Shared by the tests of ranking: queries whose relevance depends mostly on a linear score. */
 #ifndef PLIM_TESTS_RANKING_H
 #define PLIM_TESTS_RANKING_H
 

@@ -1,5 +1,5 @@
-/* The small graph that most tests share: 12 nodes, weighted edges, a self-loop, an isolated node (11), an unlabelled
- * node (10), dense features and all three splits; as the library holds it and as dense matrices. */
+/* The small graph that most tests use: 12 nodes, weighted edges, a self-loop, an isolated node (11), an unlabelled node
+ * (10), dense features and all three splits; as a plim_graph and as dense matrices. */
 #ifndef PLIM_TESTS_SAMPLE_H
 #define PLIM_TESTS_SAMPLE_H
 
@@ -76,7 +76,7 @@ static inline plim_model *sample_model(size_t num_layers) {
   return model;
 }
 
-/* Probabilities of all nodes of the sample graph: what a test compares before and after. */
+/* Probabilities of all nodes of the sample graph, to compare before and after. */
 static inline void sample_predict(const plim_model *model, const plim_graph *graph, float *probabilities) {
   check_fill(probabilities, SAMPLE_NODES * SAMPLE_CLASSES);
   CHECK_OK(plim_model_predict(model, graph, NULL, 0, probabilities, SAMPLE_NODES * SAMPLE_CLASSES));

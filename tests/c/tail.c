@@ -1,5 +1,5 @@
-/* How wrong gradients are: shares and errors against a count by hand, the same for any threads and in any company, and
- * an estimator that does not notice. */
+/* Measurements: fractions and errors against counts by hand, the same for any number of threads and whichever sizes are
+ * measured together, and an unchanged estimator. */
 #include "probing.h"
 
 enum { SIZES = 3, DELTAS = 4, CELLS = SIZES * DELTAS };
@@ -7,7 +7,7 @@ enum { SIZES = 3, DELTAS = 4, CELLS = SIZES * DELTAS };
 static const size_t grid_sizes[SIZES] = {5, 20, 80};
 static const double grid_deltas[DELTAS] = {1e-9, 0.3, 0.6, 1e9};
 
-/* All that a tail tells. */
+/* All results of a tail. */
 typedef struct measured {
   double probability[CELLS], lower[CELLS], upper[CELLS], error[SIZES], bias[SIZES], deviation[SIZES], norm;
 } measured;
@@ -35,7 +35,7 @@ static measured measure(const probe *p) {
   return measure_with(p, p->estimator, grid_sizes, SIZES, grid_deltas, DELTAS);
 }
 
-/* The estimator's own draws in place of the probe's: shares and errors agree as two samples of one chance do. */
+/* Compares with the estimator's own draws: fractions and errors agree like two samples of one distribution. */
 static void shares_and_errors_are_those_of_a_count_by_hand(void) {
   for (size_t num_layers = 1; num_layers <= 2; num_layers++) {
     size_t draws = check_scale(2000, 100);
@@ -65,7 +65,7 @@ static void shares_and_errors_are_those_of_a_count_by_hand(void) {
     }
     for (size_t d = 0; d < 2; d++) {
       double share = (double)misses[d] / (double)draws;
-      CHECK(share > 0.0 && share < 1.0); /* or the deltas above show nothing */
+      CHECK(share > 0.0 && share < 1.0); /* otherwise the deltas above show nothing */
       CHECK_NEAR(share, m.probability[d], 5.0 * sqrt(2.0 * share * (1.0 - share) / (double)draws));
     }
     CHECK_NEAR(squares, m.error[0] * m.error[0], 5.0 * sqrt(2.0 * (fourth - squares * squares) / (double)draws));
@@ -74,7 +74,7 @@ static void shares_and_errors_are_those_of_a_count_by_hand(void) {
   }
 }
 
-/* With all draws pinned every estimate is the same, so that everything is known. */
+/* With all draws set by the caller every estimate is equal, so all results are known. */
 static void pinned_draws_have_a_known_error(void) {
   static const int32_t draws[6] = {1, 30, 47, 80, 101, 115};
   static const size_t size[1] = {6};
@@ -96,7 +96,7 @@ static void pinned_draws_have_a_known_error(void) {
   probe_free(&p);
 }
 
-/* Batches of one node out of three: the gradient is one of three, all alike. */
+/* Batches of one node out of three: the gradient is one of three with equal probability. */
 static void a_batch_of_one_is_any_node_alike(void) {
   static const size_t sizes[2] = {1, 3};
   size_t draws = check_scale(2000, 300);
@@ -126,7 +126,7 @@ static void a_batch_of_one_is_any_node_alike(void) {
   CHECK_NEAR(expected, m.probability[0], 5.0 * sqrt(expected * (1.0 - expected) / (double)draws));
   CHECK_NEAR(sqrt(square), m.error[0], 0.2 * sqrt(square));
   CHECK(m.bias[0] <= 5.0 * m.deviation[0] / sqrt((double)draws));
-  CHECK(m.error[1] < 1e-6 && m.probability[1] == 0.0); /* all of them: what is left is rounding */
+  CHECK(m.error[1] < 1e-6 && m.probability[1] == 0.0); /* the full batch: only rounding remains */
   CHECK_OK(plim_probe_options_set_batch(p.options, NULL, 0)); /* all training nodes again */
   m = measure_with(&p, unbiased, sizes, 1, &delta, 1);
   CHECK_NEAR(probe_exact(&p, NULL, 0, h), m.norm, 1e-12 * m.norm);
@@ -184,7 +184,7 @@ static void the_numbers_of_a_tail_fit_each_other(void) {
       const double *row = m.probability + i * DELTAS;
       double parts = m.bias[i] * m.bias[i] + m.deviation[i] * m.deviation[i], whole = m.error[i] * m.error[i];
       double noise = m.bias[i] > 0.0 ? 1e-9 : 1.0 / (double)draws;
-      CHECK(row[0] == 1.0 && row[DELTAS - 1] == 0.0); /* a tiny δ is always missed, a huge one never */
+      CHECK(row[0] == 1.0 && row[DELTAS - 1] == 0.0); /* a tiny δ is always missed, a large one never */
       CHECK_NEAR(whole, parts, noise * whole);
       for (size_t d = 0; d < DELTAS; d++) {
         double count = row[d] * (double)draws;
@@ -195,12 +195,12 @@ static void the_numbers_of_a_tail_fit_each_other(void) {
       }
       CHECK(i == 0 || m.error[i] < m.error[i - 1]);
     }
-    CHECK(m.probability[1] > m.probability[2 * DELTAS + 1]); /* and they do fall with N */
+    CHECK(m.probability[1] > m.probability[2 * DELTAS + 1]); /* the fractions fall with N */
     probe_free(&p);
   }
 }
 
-/* Each of four times the draws: the deviation halves. */
+/* Each size is four times the one before: the deviation halves. */
 static void the_deviation_falls_with_the_root_of_the_size(void) {
   probe p = probe_setup(1, check_scale(2000, 200));
   static const size_t sizes[2] = {40, 160};
@@ -230,7 +230,7 @@ static void threads_and_company_do_not_change_a_bit(void) {
   probe_free(&p);
 }
 
-/* More sizes than a length of work can be doubled. */
+/* More sizes than the number of pieces can double. */
 static void many_sizes_of_few_draws_come_to_an_end(void) {
   enum { MANY = 150 };
   probe p = probe_setup(1, 9);
@@ -314,7 +314,7 @@ static void a_fit_finds_the_tail_that_it_was_given(void) {
   CHECK_OK(plim_tail_fit(sizes, shares, 8, 100000, NULL, NULL, NULL));
 }
 
-/* Points with fewer than 10 misses or hits say nothing, however wrong they are; the rest weigh by draws·p/(1-p). */
+/* Points with fewer than 10 misses or hits are ignored, however wrong they are; the others have weights draws·p/(1-p). */
 static void a_fit_weighs_its_points_and_leaves_out_the_extremes(void) {
   size_t sizes[6] = {1, 10, 20, 30, 40, 500};
   double shares[6] = {0.9999, 0.5, 0.25, 0.125, 0.0625, 0.0005}, c = NAN, tau = NAN, r_squared = NAN;
@@ -323,7 +323,7 @@ static void a_fit_weighs_its_points_and_leaves_out_the_extremes(void) {
   CHECK_NEAR(log(2.0) / 10.0, tau, 1e-9);
   CHECK_NEAR(1.0, c, 1e-9);
   CHECK_NEAR(1.0, r_squared, 1e-9);
-  shares[2] = 0.3; /* off the line: the weights begin to matter */
+  shares[2] = 0.3; /* off the line, so that the weights matter */
   CHECK_OK(plim_tail_fit(sizes, shares, 6, 1000, &c, &tau, &r_squared));
   for (size_t i = 1; i < 5; i++) {
     double weight = shares[i] / (1.0 - shares[i]), at = (double)sizes[i], value = log(shares[i]);
@@ -338,7 +338,7 @@ static void a_fit_weighs_its_points_and_leaves_out_the_extremes(void) {
   CHECK_NEAR(0.5, c, 1e-9);
 }
 
-/* What progress told. */
+/* The recorded progress. */
 typedef struct told {
   probe *p;
   size_t calls, last_stage, last_step, stop_at;
@@ -418,7 +418,7 @@ static int32_t meddle(void *user_data, const plim_progress *progress) {
   CHECK_OK(plim_model_clone(p->model, &copy));
   CHECK(plim_estimator_property(p->estimator) == PLIM_PROPERTY_CONSISTENT);
   plim_model_free(copy);
-  CHECK_OK(plim_probe_options_set_progress(p->options, NULL, NULL)); /* the options were copied */
+  CHECK_OK(plim_probe_options_set_progress(p->options, NULL, NULL)); /* the options are copied */
   CHECK_OK(plim_probe_options_set_draws(p->options, 5));
   CHECK_OK(plim_probe_options_set_seed(p->options, 5));
   CHECK_OK(plim_tail_probability(p->estimator, p->model, p->graph, size, 1, grid_deltas, 1, p->options, &number, 1));
@@ -442,12 +442,12 @@ static void const_calls_inside_work_and_others_are_busy(void) {
   meddled = measure(&p);
   CHECK(t.calls >= SIZES);
   CHECK_BITS(&silent, &meddled, 1);
-  CHECK_OK(plim_estimator_set_seed(p.estimator, 1)); /* busy no more */
+  CHECK_OK(plim_estimator_set_seed(p.estimator, 1)); /* no longer busy */
   CHECK_OK(plim_model_set_threads(p.model, 2));
   probe_free(&p);
 }
 
-/* Frees everything that the measurement uses; their memory goes when it returns. */
+/* Frees everything that the measurement uses; the objects are destroyed when it returns. */
 static int32_t free_all(void *user_data, const plim_progress *progress) {
   told *t = (told *)user_data;
   (void)progress;

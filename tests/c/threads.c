@@ -1,5 +1,5 @@
-/* One handle and many threads: const use is shared, a second writer is told that the handle is busy, a handle may be
- * freed under a running call, and a child process after fork() goes on with what it inherited. */
+/* One handle and many threads: const calls share it, a second writer fails with PLIM_ERROR_BUSY, a handle can be freed
+ * during a call, and a child process after fork() can use its handles. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample.h"
@@ -11,7 +11,7 @@
 
 enum { WIDTH = 128, PARAMETERS = 2 * WIDTH + WIDTH * 3, CODES = 256 };
 
-/* What a thread is given, and what it saw: how often each status, and how many answers were wrong. */
+/* The arguments of a thread, and its record: the count of each status, and the number of wrong results. */
 typedef struct worker {
   plim_graph *graph;
   plim_model *model;
@@ -46,7 +46,7 @@ static void run(worker *workers, size_t count, void *(*body)(void *), void (*mea
   pthread_barrier_destroy(&start);
 }
 
-/* Only these two statuses appeared, nothing was wrong, and the number of calls adds up. Returns how often each. */
+/* Checks that only these two statuses appeared, nothing was wrong, and the calls add up. Returns both counts. */
 static void check_seen(const worker *workers, size_t count, plim_status one, plim_status two, size_t *ones,
                        size_t *twos) {
   *ones = *twos = 0;
@@ -65,7 +65,7 @@ static void check_seen(const worker *workers, size_t count, plim_status one, pli
   }
 }
 
-/* Large enough, with the width, for a model's own threads to have something to share. */
+/* Large enough, with the width, for a model's threads to share work. */
 static plim_graph *mixture(void) {
   plim_graph *graph = NULL;
   CHECK_OK(plim_graph_from_mixture(check_scale(500, 200), 1, &graph));
@@ -80,7 +80,7 @@ static plim_model *gcn(size_t threads) {
   return model;
 }
 
-/* Probabilities of all nodes, from a model and a graph that no other thread knows. */
+/* Probabilities of all nodes, from a model and a graph that no other thread uses. */
 static float *answers(size_t *count) {
   plim_graph *graph = mixture();
   plim_model *model = gcn(1);
@@ -124,7 +124,7 @@ static void eight_threads_predict_on_one_model_and_graph(void) {
   like.expected = expected;
   like.rounds = check_scale(20, 3);
   for (size_t threads = 1; threads <= 3; threads++) {
-    like.graph = mixture(); /* fresh, so that all of them want ÂX first */
+    like.graph = mixture(); /* new, so that all threads need ÂX first */
     like.model = gcn(threads);
     fill(workers, 8, &like);
     run(workers, 8, predict_and_compare, NULL);
@@ -149,7 +149,7 @@ static void *set_parameters(void *argument) {
   return NULL;
 }
 
-/* Reads while the others write: busy, or parameters that are all of one writer; the getters always answer. */
+/* Reads while the others write: PLIM_ERROR_BUSY, or all parameters of one writer. Getters always work. */
 static void read_parameters(worker *workers) {
   for (size_t i = 0; i < workers[0].rounds; i++) {
     float values[PARAMETERS];
@@ -178,7 +178,7 @@ static void two_threads_that_set_parameters_are_done_or_busy(void) {
   run(workers, 2, set_parameters, read_parameters);
   check_seen(workers, 2, PLIM_OK, PLIM_ERROR_BUSY, &ok, &busy);
   CHECK(ok > 0 && ok + busy == 2 * like.rounds);
-  CHECK_OK(plim_model_get_parameters(like.model, values, PARAMETERS)); /* busy no more */
+  CHECK_OK(plim_model_get_parameters(like.model, values, PARAMETERS)); /* no longer busy */
   for (size_t i = 1; i < PARAMETERS; i++) {
     CHECK(values[i] == values[0] && (values[0] == 1.0f || values[0] == 2.0f));
   }
@@ -222,7 +222,7 @@ static void two_threads_that_share_an_estimator_are_done_or_busy(void) {
   plim_graph_free(like.graph);
 }
 
-/* Sets the labels and the split of the graph that the others predict on: each side is done or busy. */
+/* Sets labels and split of the graph that the others predict on: each call succeeds or is busy. */
 static void change_the_graph(worker *workers) {
   static const int32_t nodes[2] = {0, 1};
   int32_t *labels = (int32_t *)check_alloc(workers[0].count, sizeof *labels);
@@ -255,7 +255,7 @@ static void const_use_of_a_graph_that_changes_is_done_or_busy(void) {
   free(expected);
 }
 
-/* Lets the others begin: from nothing to two milliseconds, so that the end comes at every stage of their calls. */
+/* Waits 0 to 2 milliseconds, so that the handle is freed at every stage of the calls of the others. */
 static void wait_a_little(void) {
   static long microseconds = 0;
   struct timespec pause = {0, 0};
@@ -288,7 +288,7 @@ static void a_handle_freed_under_a_call_lets_the_call_finish(void) {
     run(workers, 4, predict_and_compare, round % 2 ? free_the_graph : free_the_model);
     check_seen(workers, 4, PLIM_OK, PLIM_ERROR_INVALID_HANDLE, &ok, &dead);
     CHECK(ok + dead == 4 * like.rounds);
-    plim_model_free(like.model); /* one of the two is dead already, which is harmless */
+    plim_model_free(like.model); /* one of the two is already freed, which is harmless */
     plim_graph_free(like.graph);
     CHECK(plim_model_num_layers(like.model) == 0 && plim_graph_num_nodes(like.graph) == 0);
   }
@@ -320,7 +320,7 @@ static void threads_make_and_free_handles_side_by_side(void) {
   CHECK(ok == 8 * like.rounds);
 }
 
-/* In the child: 0 if everything is as in the parent. It must not come back, nor hang. */
+/* In the child: returns 0 if everything is as in the parent. It must not hang. */
 static int child(plim_model *model, plim_graph *graph, plim_estimator *estimator, const float *expected, size_t count,
                  const float *gradient) {
   float *rows = (float *)check_alloc(count, sizeof *rows), again[PARAMETERS];
@@ -333,7 +333,7 @@ static int child(plim_model *model, plim_graph *graph, plim_estimator *estimator
   answer |= plim_estimator_gradient(estimator, model, graph, NULL, 0, again, PARAMETERS, NULL) != PLIM_OK ? 4 : 0;
   answer |= memcmp(gradient, again, sizeof again) != 0 ? 8 : 0;
   answer |= plim_model_clone(model, &clone) != PLIM_OK ? 16 : 0;
-  plim_model_free(model); /* its threads are the parent's: there is none to wait for */
+  plim_model_free(model); /* its threads exist in the parent only */
   answer |= plim_model_predict(clone, graph, NULL, 0, rows, count) != PLIM_OK ? 32 : 0;
   answer |= memcmp(expected, rows, count * sizeof *rows) != 0 ? 64 : 0;
   plim_model_free(clone);
@@ -343,8 +343,8 @@ static int child(plim_model *model, plim_graph *graph, plim_estimator *estimator
   return answer;
 }
 
-/* Ends the child. Under valgrind it becomes a shell first: the memory that belonged to the parent's threads, which are
- * not here, would else look like a leak. */
+/* Ends the child. Under valgrind it executes a shell first: otherwise memory of the parent's threads, which do not
+ * exist here, would look like a leak. */
 static void leave(int answer) {
   if (getenv("PLIM_VALGRIND") != NULL) {
     char command[32];
@@ -363,7 +363,7 @@ static void a_child_after_fork_has_the_same_answers(void) {
   CHECK_OK(plim_estimator_full(&full));
   CHECK_OK(plim_estimator_gradient(full, plain, graph, NULL, 0, gradient, PARAMETERS, NULL));
   plim_model_free(plain);
-  for (size_t used = 0; used < 2; used++) { /* with a pool that was never used, then with one that was */
+  for (size_t used = 0; used < 2; used++) { /* with an unused pool of threads, then with a used one */
     pid_t pid;
     int status = -1;
     if (used == 1) {
@@ -380,7 +380,7 @@ static void a_child_after_fork_has_the_same_answers(void) {
     if (!CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
       fprintf(stderr, "  the child ended with %#x\n", (unsigned)status);
     }
-    CHECK_OK(plim_model_predict(model, graph, NULL, 0, rows, count)); /* the parent goes on */
+    CHECK_OK(plim_model_predict(model, graph, NULL, 0, rows, count)); /* the parent still works */
     CHECK_BITS(expected, rows, count);
   }
   free(rows);

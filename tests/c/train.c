@@ -1,4 +1,4 @@
-/* Training: epochs and batches, history, the best epoch, patience, divergence, and that it goes on where it was. */
+/* Training: epochs and batches, history, the best epoch, patience, divergence, and continuing. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "training.h"
@@ -16,7 +16,7 @@ static size_t first_best(const double *values, size_t count) {
 
 static void the_history_tells_of_each_epoch_what_an_evaluation_says(void) {
   for (int how = 0; how < ESTIMATIONS; how++) {
-    for (size_t epochs = 1; epochs <= 4; epochs++) { /* the last epoch of shorter and longer runs */
+    for (size_t epochs = 1; epochs <= 4; epochs++) { /* the last epoch of runs of different length */
       setup s = training_setup((estimation)how, SGD, epochs);
       outcome run;
       double loss = NAN, val_loss = NAN, val_accuracy = NAN;
@@ -48,7 +48,7 @@ static void training_learns(void) {
       run = training_run(&s);
       CHECK(run.status == PLIM_OK);
       CHECK_OK(plim_model_evaluate(s.model, s.graph, PLIM_SPLIT_TEST, &after, &accuracy));
-      CHECK(after < before && accuracy > 0.5); /* chance is a third */
+      CHECK(after < before && accuracy > 0.5); /* random guesses reach a third */
       training_free(&s);
     }
   }
@@ -88,7 +88,7 @@ static void epochs_that_are_not_evaluated_are_nan(void) {
     run = training_run(&s);
     CHECK(run.status == PLIM_OK && run.num_epochs == 10);
     for (size_t e = 1; e <= 10; e++) {
-      int evaluated = everies[i] != 0 && (e % everies[i] == 0 || e == 10); /* the last one always */
+      int evaluated = everies[i] != 0 && (e % everies[i] == 0 || e == 10); /* the last epoch always */
       for (int32_t column = PLIM_HISTORY_TRAIN_LOSS; column <= PLIM_HISTORY_VAL_ACCURACY; column++) {
         double got = run.columns[column][e - 1];
         CHECK(evaluated ? got == expected.columns[column][e - 1] : isnan(got));
@@ -96,7 +96,7 @@ static void epochs_that_are_not_evaluated_are_nan(void) {
       CHECK(run.columns[PLIM_HISTORY_BATCH_LOSS][e - 1] == expected.columns[PLIM_HISTORY_BATCH_LOSS][e - 1]);
     }
     CHECK(run.best_epoch == first_best(run.columns[PLIM_HISTORY_VAL_ACCURACY], 10));
-    CHECK(training_same_parameters(&expected, &run)); /* looking changes nothing */
+    CHECK(training_same_parameters(&expected, &run)); /* evaluation does not affect the result */
     training_free(&s);
   }
   training_free(&always);
@@ -133,7 +133,7 @@ static void patience_ends_training_when_no_epoch_improves(void) {
       setup s = training_setup(UNBIASED, (rule)moves, 60);
       outcome run;
       size_t expected = 60;
-      for (size_t e = 60; e >= 1; e--) { /* the first epoch that so many others since the best one end with */
+      for (size_t e = 60; e >= 1; e--) { /* the first epoch that is `patience` epochs after the best one */
         if (e - first_best(all.columns[PLIM_HISTORY_VAL_ACCURACY], e) >= patiences[i]) {
           expected = e;
         }
@@ -154,7 +154,7 @@ static void patience_ends_training_when_no_epoch_improves(void) {
   }
 }
 
-/* An epoch that was not evaluated cannot fail to improve: training ends at an evaluation, never before the first. */
+/* Epochs without evaluation do not count: training stops at an evaluation, and never before the first. */
 static void patience_waits_for_evaluations(void) {
   static const size_t everies[] = {2, 3, 5};
   for (size_t i = 0; i < sizeof everies / sizeof everies[0]; i++) {
@@ -170,7 +170,7 @@ static void patience_waits_for_evaluations(void) {
   }
 }
 
-/* With the full estimator there is nothing left to chance: the same as the caller's own loop. */
+/* With the full estimator nothing is random: the same as a loop in the test. */
 static void the_full_estimator_makes_one_step_per_epoch(void) {
   for (int moves = 0; moves < RULES; moves++) {
     setup s = training_setup(FULL, (rule)moves, 12), own = training_setup(FULL, (rule)moves, 12);
@@ -197,7 +197,7 @@ static void the_full_estimator_makes_one_step_per_epoch(void) {
   }
 }
 
-/* Loss of each training node of the sample graph by itself, at the model's parameters. */
+/* Loss of each training node of the sample graph, at the model's parameters. */
 static void losses_of_nodes(const plim_model *model, const plim_graph *graph, double *losses) {
   plim_estimator *unbiased = NULL;
   CHECK_OK(plim_estimator_unbiased(&unbiased));
@@ -209,8 +209,8 @@ static void losses_of_nodes(const plim_model *model, const plim_graph *graph, do
   plim_estimator_free(unbiased);
 }
 
-/* 5 nodes in batches of 2: 2, 2 and 1. With a step of nearly nothing the mean over the 3 batches only depends on which
- * node is alone, ((S - l)/2 + l) / 3, and over many epochs each one is, about as often. */
+/* 5 nodes in batches of 2, 2 and 1. With a tiny step the mean over the 3 batches depends only on which node is alone,
+ * ((S - l)/2 + l) / 3. Over many epochs each node is alone about equally often. */
 static void the_last_short_batch_is_kept(void) {
   enum { EPOCHS = 100 };
   size_t alone[SAMPLE_TRAIN] = {0}, unknown = 0;
@@ -251,7 +251,7 @@ static void the_last_short_batch_is_kept(void) {
   for (size_t i = 0; i < SAMPLE_TRAIN; i++) { /* 20 are expected; 4 standard deviations are 16 */
     CHECK(alone[i] >= 4 && alone[i] <= 36);
   }
-  for (size_t i = 0; i < 32; i++) { /* 3 updates an epoch: the next one is number 301 */
+  for (size_t i = 0; i < 32; i++) { /* 3 updates per epoch: the next one is number 301 */
     ones[i] = 1.0f;
   }
   CHECK_OK(plim_model_set_parameters(model, zeros, 32));
@@ -297,7 +297,7 @@ static void lambda_enters_the_batch_loss_alone(void) {
   training_free(&s);
 }
 
-/* Two runs of 5 epochs are one of 10: k, moments, averages, draws and shuffles go on. */
+/* Two runs of 5 epochs equal one of 10: k, moments, averages, draws and shuffles continue. */
 static void a_second_run_goes_on_where_the_first_one_ended(void) {
   for (int how = 0; how < ESTIMATIONS; how++) {
     for (int moves = 0; moves < RULES; moves++) {
@@ -309,7 +309,7 @@ static void a_second_run_goes_on_where_the_first_one_ended(void) {
       whole = training_run(&once);
       first = training_run(&twice);
       second = training_run(&twice);
-      CHECK(first.num_epochs == 5 && second.num_epochs == 5); /* each history is of its own run */
+      CHECK(first.num_epochs == 5 && second.num_epochs == 5); /* each history covers its own run */
       CHECK(training_same_parameters(&whole, &second));
       for (int32_t column = 0; column < COLUMNS; column++) {
         if (column != PLIM_HISTORY_SECONDS) {
@@ -383,7 +383,7 @@ static void no_options_mean_the_defaults(void) {
   plim_graph *graph = NULL;
   float expected[40] = {0.0f}, got[40];
   CHECK_OK(plim_graph_from_mixture(250, 3, &graph)); /* 300 training nodes: two batches of 256 at most */
-  for (size_t i = 0; i < 4; i++) { /* said, made and left alone, none at all, none and no history */
+  for (size_t i = 0; i < 4; i++) { /* explicit options, default options, no options, no options and no history */
     static const size_t widths[3] = {2, 8, 3};
     plim_model *model = NULL;
     plim_estimator *estimator = NULL;
@@ -426,7 +426,7 @@ static void no_options_mean_the_defaults(void) {
 /* λ = 11 and a step of 1: each step multiplies the parameters by -10 until they are beyond a float. */
 static void what_diverges_keeps_finite_parameters_and_its_history(void) {
   for (int how = 0; how < ESTIMATIONS; how++) {
-    for (size_t every = 0; every < 2; every++) { /* found by an evaluation or by a gradient */
+    for (size_t every = 0; every < 2; every++) { /* detected by an evaluation or by a gradient */
       setup s = training_setup((estimation)how, SGD, 100);
       outcome run;
       CHECK_OK(plim_optimizer_set_schedule(s.optimizer, PLIM_SCHEDULE_CONSTANT));
@@ -447,7 +447,7 @@ static void what_diverges_keeps_finite_parameters_and_its_history(void) {
   }
 }
 
-/* The larger ones are no floats; 1e39 times a small gradient would be. */
+/* The larger steps are not floats; 1e39 times a small gradient would be one. */
 static void a_huge_step_diverges_before_the_first_epoch_ends(void) {
   static const double steps[] = {1e38, 1e39, 1e45, 1e300};
   for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
@@ -464,7 +464,7 @@ static void a_huge_step_diverges_before_the_first_epoch_ends(void) {
   }
 }
 
-/* A ball or a box holds at the end of every epoch, and tames what would diverge. */
+/* The ball or box holds at the end of every epoch, and prevents divergence. */
 static void sets_hold_in_training(void) {
   for (int moves = 0; moves < RULES; moves++) {
     setup s = training_setup(CONSISTENT, (rule)moves, 10);

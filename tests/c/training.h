@@ -1,4 +1,4 @@
-/* What the tests of training share: all that plim_train() takes, made by kind, and all that a run leaves behind. */
+/* Shared by the tests of training: the arguments of plim_train(), by kind, and all results of a run. */
 #ifndef PLIM_TESTS_TRAINING_H
 #define PLIM_TESTS_TRAINING_H
 
@@ -18,7 +18,7 @@ typedef struct setup {
   plim_train_options *options;
 } setup;
 
-/* A Mixture graph. No model is right about all of it, so accuracies rise and fall. */
+/* A Mixture graph. No model classifies all of it correctly, so accuracies rise and fall. */
 static inline plim_graph *training_graph(void) {
   plim_graph *graph = NULL;
   CHECK_OK(plim_graph_from_mixture(check_scale(200, 50), 3, &graph));
@@ -61,7 +61,7 @@ static inline void training_free(setup *s) {
   plim_graph_free(s->graph);
 }
 
-/* What a run ends with. */
+/* The results of a run. */
 typedef struct outcome {
   plim_status status;
   char message[512]; /* of a failure */
@@ -76,7 +76,7 @@ static inline void training_read(const setup *s, outcome *result) {
   check_fill(result->parameters, MOST_PARAMETERS);
   check_fill(result->average, MOST_PARAMETERS);
   CHECK_OK(plim_model_get_parameters(s->model, result->parameters, MOST_PARAMETERS));
-  (void)plim_optimizer_average(s->optimizer, result->average, MOST_PARAMETERS); /* there may be none */
+  (void)plim_optimizer_average(s->optimizer, result->average, MOST_PARAMETERS); /* fails without averaging */
 }
 
 static inline outcome training_run(const setup *s) {
@@ -108,7 +108,7 @@ static inline int training_same_parameters(const outcome *a, const outcome *b) {
          memcmp(a->average, b->average, sizeof a->average) == 0;
 }
 
-/* The same bits everywhere, but for the seconds. */
+/* Returns whether two results have the same bits, except for the seconds. */
 static inline int training_same(const outcome *a, const outcome *b) {
   int same = a->status == b->status && a->num_epochs == b->num_epochs && a->best_epoch == b->best_epoch;
   for (size_t column = 0; column < COLUMNS; column++) {

@@ -55,7 +55,7 @@ static void another_normalisation_is_that_of_a_copied_graph(void) {
     CHECK_OK(plim_model_embed(model, view, NULL, 0, 0, a, 4));
     CHECK_OK(plim_model_embed(model, copy, NULL, 0, 0, b, 4));
     CHECK_BITS(b, a, 4);
-    CHECK(released == 1); /* the graph has its own by now */
+    CHECK(released == 1); /* the graph has made a copy */
   }
   plim_graph_free(copy);
   plim_graph_free(view);

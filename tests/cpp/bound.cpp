@@ -1,4 +1,4 @@
-// Bounds and sample sizes: each is what C answers, and a condition that does not hold is an exception.
+// Bounds and sample sizes: each equals the result of C, and a condition that does not hold throws.
 #include "check.hpp"
 
 using namespace plimsoll;

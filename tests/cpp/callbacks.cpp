@@ -1,4 +1,4 @@
-// Progress callbacks: lambdas of any kind, stops, exceptions, and options that move or end meanwhile.
+// Progress callbacks: lambdas of any kind, stops, exceptions, and options that are moved or destroyed meanwhile.
 #include "check.hpp"
 
 #include <functional>
@@ -123,7 +123,7 @@ void changes_inside_a_callback_are_busy() {
     ++refused;
   }));
   CHECK(refused == 1);
-  // Not caught inside, it comes out as it is.
+  // An exception that is not caught inside is passed on.
   CHECK_ERROR(PLIM_ERROR_BUSY, "plim_model", trial.run(TrainOptions().set_progress([&](const Progress &) {
     trial.model.set_threads(1);
   })));
@@ -241,7 +241,7 @@ void c_may_train_with_options_from_cpp() {
   CHECK_STATUS(PLIM_ERROR_CANCELLED, plim_train(trial.model.get(), trial.graph.get(), trial.estimator.get(),
                                                 trial.optimizer.get(), options.get(), nullptr));
   CHECK(calls == 2);
-  plim_train_options *released = options.release(); // the lambda stays behind
+  plim_train_options *released = options.release(); // without the lambda
   CHECK(!options);
   CHECK_OK(plim_train(trial.model.get(), trial.graph.get(), trial.estimator.get(), trial.optimizer.get(), released,
                       nullptr));

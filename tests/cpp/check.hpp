@@ -1,4 +1,5 @@
-// What tests of plimsoll.hpp share beside tests/c/check.h: exceptions, files, a graph small enough to compute by hand.
+// Shared by the tests of plimsoll.hpp, in addition to tests/c/check.h: exceptions, files, and a graph small enough to
+// compute by hand.
 #ifndef PLIM_TESTS_CHECK_HPP
 #define PLIM_TESTS_CHECK_HPP
 
@@ -12,11 +13,11 @@
 #include <string>
 #include <vector>
 
-// The expression throws this type, and no other.
+// Checks that the expression throws exactly this type.
 #define CHECK_THROWS(type, expression)                                                                                 \
   check_throws<type>([&] { (void)(expression); }, #expression, __FILE__, __LINE__, __func__)
 
-// The expression throws an Error with this status, and its message contains the fragment.
+// Checks that the expression throws an Error with this status, and that its message contains the fragment.
 #define CHECK_ERROR(status, fragment, expression)                                                                      \
   check_error((status), (fragment), [&] { (void)(expression); }, #expression, __FILE__, __LINE__, __func__)
 
@@ -48,7 +49,7 @@ bool check_error(plim_status status, const char *fragment, F &&call, const char 
   return check_that(0, what, file, line, test) != 0;
 }
 
-// Two lists are equal, element by element.
+// Checks that two lists are equal.
 template <class T, class U> bool equal(const std::vector<T> &got, const std::vector<U> &expected) {
   bool same = got.size() == expected.size();
   for (std::size_t i = 0; same && i < got.size(); ++i) {
@@ -57,7 +58,7 @@ template <class T, class U> bool equal(const std::vector<T> &got, const std::vec
   return same;
 }
 
-// Two lists differ by at most the tolerance.
+// Checks that two lists differ by at most the tolerance.
 template <class T> bool near(const std::vector<T> &got, const std::vector<T> &expected, double tolerance) {
   bool same = got.size() == expected.size();
   for (std::size_t i = 0; same && i < got.size(); ++i) {

@@ -1,4 +1,4 @@
-// Errors: what they carry, and where they come from.
+// Errors: content and causes.
 #include "check.hpp"
 
 #include <stdexcept>

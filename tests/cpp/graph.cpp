@@ -1,11 +1,11 @@
-// Graphs: where they come from, what they hold, and the lengths that only C++ can check.
+// Graphs: sources, content, and the lengths that only C++ can check.
 #include "check.hpp"
 
 using namespace plimsoll;
 
 namespace {
 
-// ÂX of a graph with two features: what a layer of weights I aggregates.
+// ÂX of a graph with two features: the output of a layer with identity weights.
 std::vector<float> aggregated(const Graph &graph) {
   Model identity = Model::gcn({2, 2}, 0);
   identity.set_parameters({1, 0, 0, 1});

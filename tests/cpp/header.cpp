@@ -1,6 +1,6 @@
-// The header in C++11 and later: it compiles, its types are what it says, and its handles fit a unique_ptr.
+// plimsoll.h in C++11 and later: it compiles, its types are as declared, and its handles fit a unique_ptr.
 #include "plimsoll.h"
-#include "plimsoll.h" // twice is once
+#include "plimsoll.h" // the include guard works
 
 #include "../c/check.h"
 

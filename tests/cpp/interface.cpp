@@ -1,4 +1,4 @@
-// The C++ header against the C one: it reaches every function and names every constant with the same number.
+// Compares plimsoll.hpp with plimsoll.h: it uses every function, and names every constant with the same number.
 #include "check.hpp"
 
 #include <cctype>
@@ -27,7 +27,7 @@ static_assert(sizeof(Graph) == sizeof(void *) && sizeof(Model) == sizeof(void *)
               "ownership costs nothing");
 static_assert(std::is_base_of_v<std::runtime_error, Error> && std::is_nothrow_copy_constructible_v<Error>);
 
-// A const object lends a const handle, so that C's rule for threads holds in C++.
+// A const object returns a const handle, so that the thread rules of C hold in C++.
 static_assert(std::is_same_v<decltype(std::declval<const Model &>().get()), const plim_model *>);
 static_assert(std::is_same_v<decltype(std::declval<Model &>().get()), plim_model *>);
 

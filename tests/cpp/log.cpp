@@ -1,4 +1,4 @@
-// Log callbacks: what they are told, exceptions, and options that move or end meanwhile.
+// Log callbacks: messages, exceptions, and options that are moved or destroyed meanwhile.
 #include "check.hpp"
 
 #include <functional>
@@ -84,7 +84,7 @@ void any_callable_will_do() {
                                                                         std::function<void(LogLevel, const char *)>())));
 }
 
-// It cannot cancel by itself, but what it throws does, with and without a progress callback; and no line follows.
+// A log callback cannot cancel, but its exceptions do, with and without a progress callback. No line follows.
 void what_it_throws_stops_training_and_comes_out() {
   for (const bool told : {false, true}) {
     Trial trial;
@@ -101,7 +101,7 @@ void what_it_throws_stops_training_and_comes_out() {
       }
     });
     CHECK_THROWS(Trouble, trial.run(options));
-    CHECK(lines == 6 && epochs == (told ? 2u : 0u)); // 3 to begin with, 3 epochs
+    CHECK(lines == 6 && epochs == (told ? 2u : 0u)); // 3 at the beginning, 3 epochs
     options.clear_log();
     CHECK(trial.run(options.set_epochs(2)).history.num_epochs() == 2);
   }
@@ -146,7 +146,7 @@ void a_log_may_clear_itself() {
   TrainOptions options;
   options.set_epochs(3).set_log(LogLevel::debug, [&](LogLevel, const char *) {
     ++calls;
-    options.clear_log(); // too late for this run, whose copy of the options still has it
+    options.clear_log(); // no effect on this run, which has a copy of the options
   });
   trial.run(options);
   CHECK(calls > 3);

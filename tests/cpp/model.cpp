@@ -84,7 +84,7 @@ void an_evaluation_has_loss_and_accuracy() {
 
 void a_confusion_matrix_sums_up_to_accuracy_and_macro_f1() {
   const Graph graph = Graph::mixture(100, 0);
-  const Model model = Model::gcn({2, 8, 4}, 1); // a class more than the graph has
+  const Model model = Model::gcn({2, 8, 4}, 1); // one class more than the graph has
   const std::vector<std::size_t> matrix = model.confusion(graph, Split::test);
   double total = 0, hits = 0;
   for (std::size_t k = 0; k < matrix.size(); ++k) {

@@ -1,4 +1,4 @@
-// Optimizers: updates of a model, and a caller's own problem.
+// Optimizers: updates of a model, and minimize().
 #include "check.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Ownership: every handle is freed once, wherever it went.
+// Ownership: every handle is freed exactly once.
 #include "check.hpp"
 
 using namespace plimsoll;

@@ -1,4 +1,4 @@
-// Plans: sizes, costs and words of the planner, and training whose sizes follow the gradient.
+// Plans: sizes, costs and descriptions; and training with adaptive sizes.
 #include "check.hpp"
 
 #include <cmath>

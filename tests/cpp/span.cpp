@@ -1,4 +1,4 @@
-// Spans: what an array parameter takes, and what it refuses at compile time.
+// Spans: what an array parameter accepts, and what it rejects at compile time.
 #include "check.hpp"
 
 #include <array>

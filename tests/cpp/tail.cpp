@@ -1,4 +1,4 @@
-// Measurements: the numbers of C's, in vectors, and progress as in training.
+// Measurements: the results of C as vectors, and progress as in training.
 #include "check.hpp"
 
 #include <cmath>
@@ -97,7 +97,7 @@ void progress_is_told_and_may_end_it() {
               trial.tail(moved.set_progress([](const Progress &) { return Next::stop; })));
   CHECK_THROWS(Trouble, trial.tail(moved.set_progress([](const Progress &) { throw Trouble(); })));
   CHECK_THROWS(Trouble, tail_probability(trial.estimator, trial.model, trial.graph, {5}, {.5}, moved));
-  plim_probe_options *released = moved.release(); // the lambda stays behind
+  plim_probe_options *released = moved.release(); // without the lambda
   const ProbeOptions back = ProbeOptions::adopt(released);
   CHECK(equal(trial.tail(back).error(), told.error()));
 }

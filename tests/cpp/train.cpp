@@ -1,4 +1,4 @@
-// Training: every option has its effect, and the history tells what happened.
+// Training: every option has an effect, and the history records the run.
 #include "check.hpp"
 
 #include <algorithm>
@@ -147,7 +147,7 @@ void a_run_that_diverges_throws_with_its_history() {
   } catch (const Error &error) {
     CHECK(error.status() == PLIM_ERROR_DIVERGED);
     CHECK(error.history() != nullptr);
-    const Error copy = error; // and the history goes along
+    const Error copy = error; // with the history
     CHECK(copy.history() == error.history() && copy.history()->num_epochs() == 1);
     CHECK(copy.history()->column(Column::seconds).size() == 1);
   }
