@@ -12,12 +12,11 @@ import argparse
 import csv
 import sys
 
-from experiments import environment
+from experiments import cells, environment
 
 # Data set, layers, sample, epochs.
 WORKLOADS = [(data, layers, sample, epochs) for data, epochs in (("Mixture", 5), ("Cora", 5)) for layers in (1, 2)
              for sample in ("400", "unbiased", "full")] + [("Pubmed", layers, "400", 2) for layers in (1, 2)]
-STEPS = {"Mixture": (1, 1), "Cora": (1e3, 1e2), "Pubmed": (1e3, 1e1)}
 BASELINE = environment.BENCHES / "instructions.csv"
 
 
@@ -44,7 +43,7 @@ def main():
             continue
         path, raw = sets[data]
         count, _ = environment.count_instructions([
-            program, f"data={path}", f"layers={layers}", f"sample={sample}", f"step={STEPS[data][layers - 1]}",
+            program, f"data={path}", f"layers={layers}", f"sample={sample}", f"step={cells.step_of(data, layers)}",
             f"raw={int(raw)}", f"epochs={epochs}"])
         if count is None:
             continue

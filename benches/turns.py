@@ -32,7 +32,7 @@ def main():
                     continue
                 command = [program, f"before={options.before}", f"after={environment.TARGET / 'release'}",
                            f"data={path}", f"layers={layers}", f"sample={sample}", f"threads={options.threads}",
-                           f"step={cells.STEPS[data][layers - 1]}", f"raw={int(raw)}", f"turns={options.turns}"]
+                           f"step={cells.step_of(data, layers)}", f"raw={int(raw)}", f"turns={options.turns}"]
                 result = environment.answer(command, options.threads)
                 if not result:
                     continue

@@ -55,7 +55,9 @@ def svg(figure):
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     text = text[text.index("<svg"):].replace(INK, "currentColor")
-    return re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", re.sub(r'<svg([^>]*?) height="[^"]*"', r"<svg\1", text, 1), 1)
+    for side in ("width", "height"):
+        text = re.sub(rf'<svg([^>]*?) {side}="[^"]*"', r"<svg\1", text, count=1)
+    return text
 
 
 def sample(handle):

@@ -1,8 +1,6 @@
-"""What the tools share: places in the repository, the compiler's facts, and how problems are reported.
+"""What the tools share: places in the repository, facts about the compiler, and how problems are reported.
 
-The Makefile passes its variables in the environment: # Lets a stable compiler accept unstable flags: sanitizers, coverage of branches, a standard library built from source.
-UNSTABLE = {"RUSTC_BOOTSTRAP": "1"}
-CARGO, RUSTC, CC, CXX and TARGET, the directory of everything built.
+The Makefile passes its variables in the environment: CARGO, RUSTC, CC, CXX, and TARGET, the directory of everything built.
 """
 import os
 import shlex
@@ -20,7 +18,7 @@ CARGO, RUSTC, CC, CXX = (shlex.split(os.environ.get(name) or default) for name, 
 
 
 def not_checked(reason):
-    """Reports what could not run on this machine, so that nobody takes the silence for success."""
+    """Reports what could not run on this machine, so that silence cannot be taken for success."""
     print(f"\n*** NOT CHECKED: {reason} ***\n", file=sys.stderr, flush=True)
 
 

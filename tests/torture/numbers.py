@@ -9,7 +9,6 @@ import argparse
 import ctypes
 import itertools
 import math
-import os
 import struct
 import sys
 
