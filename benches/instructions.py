@@ -4,9 +4,9 @@
     instructions.py              prints each count and its change in percent; `make bench-instructions`
     instructions.py --bless      rewrites the file
 
-Wall time on a busy machine says little about a change of a few percent; instructions under callgrind do. They are those
-of plim_train() alone, without evaluation, on one thread with the AVX2 kernels (valgrind may not know AVX-512). Two runs
-of one build agree to about 0.01 %; another compiler shifts the counts, so bless anew before judging a change with it.
+On a busy machine, wall time cannot show a change of a few percent; counts of instructions under callgrind can. Only plim_train()
+counts, without evaluation, on one thread with the AVX2 kernels (valgrind may not know AVX-512). Two runs of one build agree to
+about 0.01 %. Another compiler shifts the counts: bless first, and then compare a change.
 """
 import argparse
 import csv

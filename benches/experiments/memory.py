@@ -1,4 +1,4 @@
-"""Memory of training on Pubmed: the most that was ever resident, and what training adds to the graph."""
+"""Memory of training on Pubmed: the peak, and what training adds to the graph."""
 import sys
 
 from . import environment, report

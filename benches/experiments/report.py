@@ -1,4 +1,4 @@
-"""CSV files, and a Markdown page of which each experiment owns the part between its two marks."""
+"""CSV files, and a Markdown page. Each experiment owns the part of the page between its two marks."""
 import csv
 import datetime
 import importlib.metadata
@@ -44,7 +44,7 @@ def threads(count):
 
 
 def number(x, digits=3):
-    """A number with so many digits that count, and no exponent: 0.240, 12.3, 1,230."""
+    """A number with this many significant digits and no exponent: 0.240, 12.3, 1,230."""
     if x is None or not math.isfinite(x):
         return "–"
     x = float(f"{x:.{digits}g}")
@@ -53,7 +53,7 @@ def number(x, digits=3):
 
 
 def write_part(options, name, text):
-    """Replaces the part `name` of the page, or puts it in its place among the others."""
+    """Replaces the part `name` of the page, or inserts it in order."""
     options.out.mkdir(parents=True, exist_ok=True)
     page = options.out / "README.md"
     old = page.read_text() if page.exists() else ""
