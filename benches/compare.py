@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measures Plimsoll beside what one would use instead, and writes tables and a plot into docs/benchmarks/.
+"""Measures Plimsoll and the alternatives, and writes tables and a plot into docs/benchmarks/.
 
     compare.py all                       everything, an hour or two; `make bench`
-    compare.py cells --quick             one round of short runs, to see that all works
+    compare.py cells --quick             one round of short runs, as a trial
     compare.py cells --cells "pubmed 2-layer" --engines plimsoll-1,numba --rounds 3
 
 Sets up its own environment (target/bench/venv), builds the library in release mode and runs our side as C programs
-(benches/c) against it. PLIMSOLL_DATA names the directory of the data sets; what is missing there is said.
---quick writes to target/bench/quick instead, so that a trial does not replace what was measured with care.
+(benches/c) against it. PLIMSOLL_DATA names the directory of the data sets; missing ones are reported.
+--quick writes to target/bench/quick instead, so that a trial does not replace careful measurements.
 """
 import argparse
 import os
@@ -23,7 +23,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("section", choices=["all", *SECTIONS])
     parser.add_argument("--quick", action="store_true", help="small sizes and short runs")
-    parser.add_argument("--rounds", type=int, help="how often everyone has a turn")
+    parser.add_argument("--rounds", type=int, help="how often each engine runs")
     parser.add_argument("--cells", default="", help="only cells with all these words, as in 'pubmed 2-layer 400'")
     parser.add_argument("--engines", type=lambda s: s.split(","), help="only these, separated by commas")
     parser.add_argument("--out", type=Path, help="where to write; docs/benchmarks, or target/bench/quick with --quick")

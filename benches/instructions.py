@@ -4,20 +4,19 @@
     instructions.py              prints each count and its change in percent; `make bench-instructions`
     instructions.py --bless      rewrites the file
 
-Wall time on a busy machine says little about a change of a few percent; instructions under callgrind do. They are those
-of plim_train() alone, without evaluation, on one thread with the AVX2 kernels (valgrind may not know AVX-512). Two runs
-of one build agree to about 0.01 %; another compiler shifts the counts, so bless anew before judging a change with it.
+On a busy machine, wall time cannot show a change of a few percent; counts of instructions under callgrind can. Only plim_train()
+counts, without evaluation, on one thread with the AVX2 kernels (valgrind may not know AVX-512). Two runs of one build agree to
+about 0.01 %. Another compiler shifts the counts: bless first, and then compare a change.
 """
 import argparse
 import csv
 import sys
 
-from experiments import environment
+from experiments import cells, environment
 
 # Data set, layers, sample, epochs.
 WORKLOADS = [(data, layers, sample, epochs) for data, epochs in (("Mixture", 5), ("Cora", 5)) for layers in (1, 2)
              for sample in ("400", "unbiased", "full")] + [("Pubmed", layers, "400", 2) for layers in (1, 2)]
-STEPS = {"Mixture": (1, 1), "Cora": (1e3, 1e2), "Pubmed": (1e3, 1e1)}
 BASELINE = environment.BENCHES / "instructions.csv"
 
 
@@ -44,7 +43,7 @@ def main():
             continue
         path, raw = sets[data]
         count, _ = environment.count_instructions([
-            program, f"data={path}", f"layers={layers}", f"sample={sample}", f"step={STEPS[data][layers - 1]}",
+            program, f"data={path}", f"layers={layers}", f"sample={sample}", f"step={cells.step_of(data, layers)}",
             f"raw={int(raw)}", f"epochs={epochs}"])
         if count is None:
             continue

@@ -1,7 +1,7 @@
-//! Each kernel and the sampler by itself, on one thread: `cargo bench --bench kernels`.
+//! Each kernel and the sampler, on one thread: `cargo bench --bench kernels`.
 //!
-//! The shapes are those of a training step on Pubmed: some hundred rows, 50 non-zeros each, of a matrix of 500 columns.
-//! A word picks benchmarks by name (`-- sparse_times`); the rate is flops, or draws. `PLIM_ISA` lowers the instruction
+//! The shapes are those of a training step on Pubmed: a few hundred rows with 50 non-zeros each, of a matrix with 500 columns.
+//! A word selects benchmarks by name (`-- sparse_times`). The rate is flops, or draws. `PLIM_ISA` selects a lower instruction
 //! set.
 
 use divan::counter::ItemsCount;
@@ -19,7 +19,7 @@ fn main() {
     divan::main();
 }
 
-/// Numbers that look random enough: SplitMix64.
+/// SplitMix64.
 struct Random(u64);
 
 impl Random {

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What a user would pick instead of Plimsoll, doing the same work.
+"""The alternatives to Plimsoll, doing the same work.
 
     peer.py ENGINE DATA.npz --layers 2 --sample 400 --lr 10 [--threads 1] [--seconds 0.5]
 
-ENGINE: torch (PyTorch autograd, index work in NumPy, the fastest way found), pyg (PyTorch Geometric: bipartite_subgraph
+ENGINE: torch (PyTorch autograd, with indices computed in NumPy, which was fastest), pyg (PyTorch Geometric: bipartite_subgraph
 for sampled layers, NeighborLoader for 'unbiased', GCNConv for 'full'), scipy (NumPy/SciPy by hand, no autograd), numba
-(compiled loops, see peer_numba.py), numba-splitmix (the same with a faster generator of random numbers than NumPy's).
+(compiled loops, see peer_numba.py), numba-splitmix (the same with a faster random number generator than NumPy's).
 --sample N: N iid uniform draws with replacement at the input (1 layer) or at the hidden layer (2 layers, ÂX cached);
 --sample unbiased: the whole neighbourhood, ÂX cached except in pyg; --sample full: one step on all training nodes.
-SGD with the step lr/√k, hidden width 16, batches of 256, no biases. Features are divided by their rows' sums unless
---raw-features says otherwise.
+SGD with the step lr/√k, hidden width 16, batches of 256, no biases. Features are divided by their rows' sums, except
+with --raw-features.
 
-Prints one JSON line: median, minimum and CPU seconds per epoch (per step for 'full'), training steps alone.
+Prints one JSON line: median, minimum and CPU seconds per epoch (per step for 'full'), of the training steps only.
 """
 import argparse
 import json
@@ -82,7 +82,7 @@ WEIGHTS = [glorot(WIDTHS[i], WIDTHS[i + 1]) for i in range(args.layers)]
 
 def block(out, t):
     """Non-zeros of (n/t)·Â(out, draws) with duplicates counted, as (weight, row, compact column) and the node of each
-    compact column; t None: all of Â(out, :). Columns that no row touches are dropped, which changes no number."""
+    compact column; if t is None, all of Â(out, :). Columns without entries are dropped, which changes no result."""
     starts, ends = A.indptr[out], A.indptr[out + 1]
     lens = ends - starts
     pos = np.repeat(starts - np.concatenate([[0], np.cumsum(lens)[:-1]]), lens) + np.arange(lens.sum())
@@ -108,7 +108,7 @@ def batches():
 
 
 def peak_bytes():
-    """The most that was ever resident. Not ru_maxrss, which a process inherits from the one that starts it."""
+    """The peak of resident memory. Not ru_maxrss, which a process inherits from its parent."""
     with open("/proc/self/status") as status:
         return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 

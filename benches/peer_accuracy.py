@@ -3,9 +3,8 @@
 
     peer_accuracy.py DATA.npz --accuracy 0.87 --lr 0.1 --seed 0 [--fan-out 10 10]
 
-Two GCNConv layers, 16 wide, without biases; batches of 256. The sampled subgraph is normalised as it is, which is what
-GCNConv does by itself. The accuracy is looked at after each epoch, on the whole graph and outside the time. Prints one
-JSON line.
+Two GCNConv layers, 16 wide, without biases; batches of 256. GCNConv normalises the sampled subgraph. The accuracy
+on the whole graph is computed after each epoch; its time does not count. Prints one JSON line.
 """
 import argparse
 import json

@@ -1,8 +1,7 @@
-"""The training step as loops that Numba compiles: what a careful user writes without us. One thread.
+"""The training step as loops that Numba compiles, as a careful user would write it without Plimsoll. One thread.
 
-At module level, so that Numba keeps the machine code (NUMBA_CACHE_DIR) and a process starts in a second. Random numbers
-come from SplitMix64, or from NumPy's Mersenne twister (`twister`), with which sampled steps take up to half as long
-again.
+The functions are at module level, so that Numba caches the machine code (NUMBA_CACHE_DIR) and a process starts in a second.
+Random numbers come from SplitMix64, or from NumPy's Mersenne twister (`twister`), which makes sampled steps up to 50 % slower.
 """
 import numba as nb
 import numpy as np
@@ -13,7 +12,7 @@ jit = nb.njit(fastmath=True, cache=True)
 
 @jit
 def below(state, n, twister):
-    """A whole number in 0 .. n; `state` is one uint64."""
+    """An integer in 0 .. n; `state` is one uint64."""
     if twister:
         return np.int64(np.random.randint(0, n))
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -173,7 +172,7 @@ def run(train, bs, t, two, twister, ip, ix, v, xip, xix, xv, cip, cix, cv, y, w0
 
 
 def epochs(a, x, ax, labels, train, weights, layers, sample, batch_size, lr, twister):
-    """A function that runs one epoch and gives the loss of its last batch."""
+    """A function that runs one epoch and returns the loss of its last batch."""
     two = layers == 2
     zeros = lambda *shape: np.zeros(shape, f32)
     ints = lambda count: np.zeros(count, np.int32)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The product Â·X by others, and whole-graph inference of a 2-layer GCN.
+"""The product Â·X by other libraries, and whole-graph inference of a 2-layer GCN.
 
     peer_spmm.py mkl|torch DIRECTORY --threads 1 --repetitions 5 --widths 16 64
     peer_spmm.py infer-torch|infer-pyg DIRECTORY --threads 1 --repetitions 3 --hidden 64 --classes 16
 
-DIRECTORY is what `compare.py spmm` writes. mkl: the inspector-executor mkl_sparse_s_mm, row-major, with a hint and
-mkl_sparse_optimize; torch: a CSR tensor @ a dense one. Inference is softmax(Â(relu(Â(X W0)) W1)), in this order, in
-which the products with Â are narrowest; pyg does it with GCNConv on a CSR adjacency. Prints one JSON line.
+`compare.py spmm` writes DIRECTORY. mkl: the inspector-executor mkl_sparse_s_mm, row-major, with a hint and
+mkl_sparse_optimize; torch: a CSR tensor @ a dense one. Inference is softmax(Â(relu(Â(X W0)) W1)), in the order
+with the narrowest products with Â; pyg uses GCNConv on a CSR adjacency. Prints one JSON line.
 """
 import argparse
 import ctypes

@@ -2,10 +2,10 @@
 
     python benches/rank.py [queries [documents of a query]]
 
-With the package `plimsoll` installed. A synthetic problem: 10^4 queries of 100 documents, 40 features, five levels of
-relevance that a linear score and noise decide; a tenth of the queries is for validation. Each run is with Adam from the same
-parameters, steps 0.1 and 0.02 for each estimator, of which the faster counts. The time is that of training steps alone, on
-one thread, until NDCG@10 is within 0.005 of the best that the full gradient comes to.
+Requires the package `plimsoll`. A synthetic problem: 10^4 queries of 100 documents, 40 features, five levels of relevance that
+depend on a linear score and noise; a tenth of the queries is for validation. Each run uses Adam with the same start, and the
+steps 0.1 and 0.02, of which the faster counts. The time is that of the training steps on one thread, until NDCG@10 is within
+0.005 of the best value of the full gradient.
 """
 import sys
 
@@ -19,7 +19,7 @@ FEATURES, STEPS, NEAR = 40, (0.1, 0.02), 0.005
 
 
 def problem(seed=0):
-    """Queries differ in how relevant their documents are; the levels 0 to 4 become rarer upwards, as in LETOR."""
+    """Queries differ in the relevance of their documents. Higher levels of 0 to 4 are rarer, as in LETOR."""
     random = np.random.default_rng(seed)
     features = random.standard_normal((QUERIES * EACH, FEATURES), dtype=np.float32)
     w = random.standard_normal(FEATURES) / np.sqrt(FEATURES)
@@ -37,7 +37,7 @@ def run(data, widths, estimator, step, epochs, batch):
 
 
 def reached(history, goal):
-    """Seconds of steps, and epochs, until NDCG is as high; infinite if it never is."""
+    """Seconds of steps, and epochs, until NDCG reaches the goal; infinite if it does not."""
     there = np.flatnonzero(history.val_ndcg >= goal)
     return (np.cumsum(history.seconds)[there[0]], there[0] + 1) if len(there) else (np.inf, history.num_epochs)
 

@@ -1,10 +1,10 @@
-//! The product Â·X of whole-graph inference, by the library's own kernel and threads, on a matrix from files.
+//! The product Â·X of whole-graph inference, with the library's kernel and threads, on a matrix from files.
 //!
 //!     cargo bench --bench spmm -- DIRECTORY THREADS REPETITIONS WIDTH…
 //!
 //! DIRECTORY holds `indptr.npy` (i64), `indices.npy` (i32) and `values.npy` (f32), as `compare.py spmm` writes them.
-//! Prints a JSON line: the median seconds of a product for each width, and a checksum that the rivals must agree with.
-//! Without arguments it multiplies a small random matrix, to show that it works.
+//! Prints a JSON line: the median seconds of a product for each width, and a checksum to compare with other libraries.
+//! Without arguments it multiplies a small random matrix, as a test.
 
 use npyz::{Deserialize, NpyFile};
 use plimsoll::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};

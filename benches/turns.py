@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Another build of the library against this one, in turn within one process: what a busy machine leaves to be seen.
+"""Compares another build of the library with this one, in turn within one process, also on a busy machine.
 
     turns.py BEFORE                          BEFORE is a directory with another build's libplimsoll.so
     turns.py BEFORE --cells "cora 400"       only cells with all these words
     turns.py BEFORE --threads 2 --turns 50
 
-Prints milliseconds an epoch before and after, and the change in percent: of the shortest epoch, of the twentieth of a
-hundred, of the median. See benches/c/turns.c.
+Prints milliseconds per epoch before and after, and the change in percent: for the shortest epoch, the 5 % quantile and the
+median. See benches/c/turns.c.
 """
 import argparse
 
@@ -22,8 +22,8 @@ def main():
     options = parser.parse_args()
     environment.build_library()
     sets, program = environment.data_sets(environment.compile_c("cells")), environment.compile_c("turns")
-    quantiles = {"min_s": "shortest", "twentieth_s": "a twentieth", "median_s": "half"}
-    print(f"{'ms an epoch':26}" + "".join(f"{name:>28}" for name in quantiles.values()))
+    quantiles = {"min_s": "shortest", "twentieth_s": "5 % quantile", "median_s": "median"}
+    print(f"{'ms per epoch':26}" + "".join(f"{name:>28}" for name in quantiles.values()))
     for data, (path, raw) in sets.items():
         for layers in (1, 2):
             for sample in cells.SAMPLES[data]:
@@ -32,7 +32,7 @@ def main():
                     continue
                 command = [program, f"before={options.before}", f"after={environment.TARGET / 'release'}",
                            f"data={path}", f"layers={layers}", f"sample={sample}", f"threads={options.threads}",
-                           f"step={cells.STEPS[data][layers - 1]}", f"raw={int(raw)}", f"turns={options.turns}"]
+                           f"step={cells.step_of(data, layers)}", f"raw={int(raw)}", f"turns={options.turns}"]
                 result = environment.answer(command, options.threads)
                 if not result:
                     continue

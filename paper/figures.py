@@ -1,5 +1,5 @@
-"""The report's figures: each function gives an SVG and the rows of its CSV. Colours are those of Okabe and Ito, which differ
-for every kind of colour blindness; lines also differ in dash and marker. Text and axes take the page's own colour."""
+"""The report's figures: each function returns an SVG and the rows of its CSV file. The colours are those of Okabe and Ito,
+which differ for every kind of colour blindness; lines also differ in dash and marker. Text and axes have the page's colour."""
 import io
 import re
 
@@ -12,7 +12,7 @@ import numpy as np  # noqa: E402
 
 import experiments as ex  # noqa: E402
 
-# Stands for the page's colour until the SVG is written.
+# A placeholder for the page's colour until the SVG is written.
 INK = "#010203"
 FAINT = "#80808055"
 ORANGE, SKY, GREEN, BLUE, RED, PURPLE = "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7"
@@ -29,7 +29,7 @@ plt.rcParams.update({
 
 
 class Drawing:
-    """A figure as one SVG for a file, and in pieces for a page of any width: its panels, and a legend in HTML."""
+    """A figure as one SVG file, and for a page of any width as its panels and a legend in HTML."""
 
     def __init__(self, figure, legend=None):
         handles, labels = legend or ([], [])
@@ -50,16 +50,18 @@ class Drawing:
 
 
 def svg(figure):
-    """SVG in the colour of the text around it, as wide as its place."""
+    """SVG without a fixed width, in the colour of the text around it."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     text = text[text.index("<svg"):].replace(INK, "currentColor")
-    return re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", re.sub(r'<svg([^>]*?) height="[^"]*"', r"<svg\1", text, 1), 1)
+    for side in ("width", "height"):
+        text = re.sub(rf'<svg([^>]*?) {side}="[^"]*"', r"<svg\1", text, count=1)
+    return text
 
 
 def sample(handle):
-    """A piece of a legend's line."""
+    """The line and marker of a legend entry."""
     line = handle[0] if isinstance(handle, tuple) else handle
     color = "currentColor" if line.get_color() == INK else line.get_color()
     gap = {"-": "", "None": ""}.get(line.get_linestyle(), ' stroke-dasharray="5 3"')
@@ -80,7 +82,7 @@ def panels(data, height=3.4, width=4.2):
 
 
 def log_axis(axis):
-    """Decades as plain numbers, and nothing between them: labels there would run into each other."""
+    """Labels only the decades, as plain numbers; labels between them would overlap."""
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(ticker.NullFormatter())
 
@@ -106,7 +108,7 @@ def loss_curves(plan, result, layers):
 
 
 def tails(plan, result):
-    """Figure 3: the chance that a sampled gradient misses by δ, with 95 % intervals."""
+    """Figure 3: the probability that a sampled gradient misses by δ, with 95 % intervals."""
     figure, axes = panels(plan.data, height=3.8)
     colors = dict(zip(ex.TAIL_DELTAS, (BLUE, GREEN, ORANGE, RED)))
     rows = [["data", "layers", "sample_size", "delta", "probability", "lower", "upper", "bias", "deviation"]]
@@ -134,7 +136,7 @@ def tails(plan, result):
 
 
 def mixture(arrays):
-    """Figure 4: Mixture's points, and its adjacency matrix with the nodes in the order of their classes."""
+    """Figure 4: Mixture's points, and its adjacency matrix with the nodes ordered by class."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
     labels, points, edges = arrays["labels"], arrays["features"], arrays["edges"]
     for c, (color, marker) in enumerate(zip((BLUE, ORANGE, GREEN), "osD")):
@@ -155,7 +157,7 @@ def mixture(arrays):
 
 
 def accuracy_against_time(plan, result, layers):
-    """Test accuracy after each epoch against the seconds of training up to it."""
+    """Test accuracy after each epoch by the time of training so far."""
     figure, axes = panels(plan.data)
     rows, shown = [["data", "layers", "algorithm", "epoch", "seconds", "test_accuracy"]], {}
     for ax, data in zip(axes, plan.data):
@@ -177,7 +179,7 @@ def accuracy_against_time(plan, result, layers):
 
 
 def all_layers(plan, result):
-    """Final training loss of two layers: the hidden one sampled, or both."""
+    """Final training loss of two layers, with the hidden one sampled or both."""
     figure, axes = panels(plan.data)
     rows = [["data", "sampled", "sample_size", "seed", "train_loss", "test_accuracy"]]
     for ax, data in zip(axes, plan.data):
@@ -205,7 +207,7 @@ def all_layers(plan, result):
 
 
 def distributions(plan, result):
-    """Two layers, the hidden one sampled from four distributions: final training loss against the time of an epoch."""
+    """Final training loss by time of an epoch, for two layers with the hidden one sampled from four distributions."""
     figure, axes = panels(plan.data)
     styles = dict(zip(ex.DISTRIBUTIONS, ((SKY, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"))))
     rows = [["data", "distribution", "sample_size", "seconds_per_epoch", "train_loss", "test_accuracy"]]
@@ -230,7 +232,7 @@ def distributions(plan, result):
 
 
 def bounds(table):
-    """Measured errors under their bounds, one panel per theorem."""
+    """Measured errors and their bounds, one panel per theorem."""
     theorems = list(dict.fromkeys(row["theorem"] for row in table))
     columns = 4
     lines = -(-len(theorems) // columns)
@@ -247,7 +249,7 @@ def bounds(table):
             ax.plot([int(r["t"]) for r in mine], [float(r["largest"]) for r in mine], color=color, marker=marker,
                     markersize=3, linewidth=1.2, label=kind)
         ax.set(title=f"Theorem {theorem}", xscale="log", yscale="log", xlabel="T")
-        # What is below the precision of doubles is not an error that was measured.
+        # Smaller values are rounding errors of doubles.
         ax.set_ylim(bottom=max(ax.get_ylim()[0], 1e-14))
         log_axis(ax.xaxis)
     header = list(table[0])

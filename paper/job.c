@@ -5,8 +5,8 @@
        job tail  data=FILE … sizes=0,1 grid=100,200,400 deltas=0.1,0.3 [draws=10000]
        job save  data=FILE to=FILE
 
-   FILE may be `mixture`, the built-in graph, which needs no file.
-   `sizes` are the sample sizes by layer, input first; none stands for the unbiased estimator. SGD has the step c/sqrt(k).
+   FILE may be `mixture`, the built-in graph.
+   `sizes` are the sample sizes by layer, input first; without them the estimator is the unbiased one. SGD has the step c/sqrt(k).
    A `tail` is measured at the initial parameters of seed `seed`; `grid` has the sample sizes. With test=1 the test accuracy
    is taken after each epoch, inside the progress callback, and so outside the seconds. */
 #include <math.h>
@@ -43,7 +43,7 @@ static double number(const char *name, double otherwise) {
     return value == NULL ? otherwise : strtod(value, NULL);
 }
 
-/* Numbers between commas; their count. */
+/* Reads numbers between commas; returns their count. */
 static size_t list(const char *name, double *values) {
     const char *at = text(name, "");
     size_t count = 0;
@@ -66,7 +66,7 @@ static size_t size_list(const char *name, size_t *values) {
     return count;
 }
 
-/* JSON knows no NaN. */
+/* JSON has no NaN. */
 static void print_list(const char *name, const double *values, size_t count, const char *end) {
     printf("\"%s\": [", name);
     for (size_t i = 0; i < count; i++) {

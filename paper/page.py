@@ -1,4 +1,4 @@
-"""The report: index.html with everything in it, the figures as SVG and the numbers as CSV beside it."""
+"""The report: a self-contained index.html, with the figures as SVG and the numbers as CSV files beside it."""
 import base64
 import csv
 import datetime
@@ -32,7 +32,7 @@ class Page:
         self.body.append("</section>")
 
     def numbers(self, name, rows):
-        """Writes a CSV and gives a link that holds it."""
+        """Writes a CSV file and returns a link that contains it."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         (self.out / f"{name}.csv").write_text(text.getvalue(), encoding="utf-8")
@@ -41,7 +41,7 @@ class Page:
 
     def figure(self, name, drawn, caption):
         drawing, rows = drawn
-        # On its own the file is black on white.
+        # The separate file is black on white.
         alone = drawing.whole.replace("currentColor", "#000000").replace("<svg", '<svg style="background:#ffffff"', 1)
         (self.out / f"{name}.svg").write_text(alone, encoding="utf-8")
         link = self.numbers(name, rows)
@@ -62,36 +62,36 @@ class Page:
 def table1(page, plan, result):
     columns = [(data, layers) for layers in ex.LAYERS for data in plan.data]
     header = ["Test accuracy, %"] + [f"{data}<br>{layers} layer{'s' * (layers > 1)}" for data, layers in columns]
-    numbers = [["data", "layers", "algorithm", "mean", "std", "seeds", "paper", "reference_mean", "reference_std", "far"]]
+    numbers = [["data", "layers", "algorithm", "mean", "std", "seeds", "paper", "oracle_mean", "oracle_std", "far"]]
     far, rows = [], []
     for algorithm in [400, 800, 1600, 3200, "unbiased", "adam"]:
         row = [ex.name_of(algorithm)]
         for key in columns:
-            if algorithm not in ex.ACCURACY[key]:
+            if algorithm not in ex.TABLE1[key]:
                 row.append("–")
                 continue
-            paper, reference, deviation = ex.ACCURACY[key][algorithm]
+            cell = ex.TABLE1[key][algorithm]
             found = [100 * result(job)["test"] for job in plan.table(*key, algorithm)]
             mean, std = np.mean(found), np.std(found, ddof=1) if len(found) > 1 else np.nan
-            is_far = abs(mean - paper) > 2 * (std if len(found) > 1 else deviation) + 1
-            numbers.append([*key, ex.name_of(algorithm), f"{mean:.3f}", f"{std:.3f}", len(found), paper, reference,
-                            deviation, int(is_far)])
+            is_far = abs(mean - cell.paper) > 2 * (std if len(found) > 1 else cell.oracle_std) + 1
+            numbers.append([*key, ex.name_of(algorithm), f"{mean:.3f}", f"{std:.3f}", len(found), cell.paper,
+                            cell.oracle_mean, cell.oracle_std, int(is_far)])
             spread = f" ± {std:.1f}" if len(found) > 1 else ""
-            mark = ' <b class="far" title="further from the paper than 2 std + 1 point">▲</b>' if is_far else ""
-            row.append(f"{mean:.1f}{spread}{mark}<br><small>paper {paper:.1f}</small>")
+            mark = ' <b class="far" title="more than 2 std + 1 point from the paper">▲</b>' if is_far else ""
+            row.append(f"{mean:.1f}{spread}{mark}<br><small>paper {cell.paper:.1f}</small>")
             if is_far:
-                far.append(f"{ex.name_of(algorithm)} on {key[0]}, {key[1]}-layer: {mean:.1f} here, {paper:.1f} in the "
-                           f"paper, {reference:.1f} ± {deviation:.1f} by an independent program in NumPy")
+                far.append(f"{ex.name_of(algorithm)} on {key[0]}, {key[1]}-layer: {mean:.1f} here, {cell.paper:.1f} in the "
+                           f"paper, {cell.oracle_mean:.1f} ± {cell.oracle_std:.1f} with an independent program in NumPy")
         rows.append(row)
     if far:
-        note = ("▲ marks what is further from the paper's figure than two standard deviations and a point. The paper "
-                "reports one seed; where the independent program agrees with us, its seed was an outlier: "
+        note = ("▲ marks results that differ from the paper's by more than two standard deviations and a point. The paper "
+                "reports one seed. If an independent program agrees with our result, that seed was an outlier: "
                 + "; ".join(far) + ".")
     else:
-        note = "No cell is further from the paper's figure than two standard deviations and a point."
+        note = "No result differs from the paper's by more than two standard deviations and a point."
     page.table("table1", header, rows, numbers,
                f"Mean ± standard deviation over {len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}; below it the paper's "
-               f"single run. {note}")
+               f"result of one run. {note}")
 
 
 def table4(page, plan, result):
@@ -120,9 +120,9 @@ def table4(page, plan, result):
                        f"</small><br><small>paper {1e3 * paper:.4g}, × {paper_ratio:.2f}</small>")
         rows.append(row)
     page.table("table4", header, rows, numbers,
-               "Median of an epoch's training steps, one thread, with ÂX kept; in brackets without (its rows are computed "
-               "when they are needed). × is the ratio to SGD unbiased of the same column. The paper's figures are of "
-               "another machine and program; what can be compared is the ratios.")
+               "Median time of an epoch's training steps on one thread, with ÂX cached; in brackets without the cache (rows "
+               "are computed when needed). × is the ratio to SGD unbiased in the same column. The paper's times come from "
+               "another machine and program, so only the ratios can be compared.")
 
 
 STYLE = """
@@ -170,7 +170,7 @@ def facts(options, plan):
 
 
 def bounds_table(options):
-    """Runs the example that holds the bounds against measured errors."""
+    """Runs the example that compares the bounds with measured errors."""
     file = options.out / "jobs" / "bounds.csv"
     bounds_hold = program.build(ROOT / "examples" / "c" / "bounds_hold.c", options)
     subprocess.run([bounds_hold, file], check=True, stdout=subprocess.DEVNULL)
@@ -182,25 +182,25 @@ def write(plan, runner, options, start):
     page, result = Page(options.out), runner.result
     missing = [data for data in ex.DATA if data not in plan.data]
     page.section("table-1", "Table 1: test accuracy",
-                 "One hundred epochs, batches of 256, hidden width 16. “SGD (400)” draws 400 nodes for every gradient, at the "
-                 "input of the last layer; “unbiased” takes the whole neighbourhood. The test accuracy is that of the first "
-                 "epoch of the best validation accuracy.")
+                 "100 epochs, batches of 256, hidden width 16. “SGD (400)” samples 400 nodes for every gradient, at the input of "
+                 "the last layer; “unbiased” uses the whole neighbourhood. The test accuracy is that of the first epoch with "
+                 "the best validation accuracy.")
     table1(page, plan, result)
     page.end()
     for number, layers in ((1, 1), (2, 2)):
         page.section(f"figure-{number}", f"Figure {number}: training loss, {layers} layer{'s' * (layers > 1)}",
-                     "The loss over all training nodes, nothing sampled, after each epoch. All algorithms of a data set "
-                     "start from the same parameters. The more nodes are drawn, the nearer the curve comes to the unbiased "
-                     "one; Adam falls faster than SGD.")
+                     "The loss over all training nodes after each epoch, computed without sampling. All algorithms of a data set "
+                     "start from the same parameters. The more nodes are sampled, the nearer the curve is to the unbiased "
+                     "one. Adam's loss falls faster than SGD's.")
         page.figure(f"figure{number}", figures.loss_curves(plan, result, layers), "Training loss by epoch, seed 0.")
         page.end()
     page.section("figure-3", "Figure 3: how often a sampled gradient misses",
-                 "At the initial parameters: of many independent estimates of the gradient over all training nodes, the "
-                 "share whose error is at least δ times the norm of the exact gradient. On the logarithmic scale a straight "
-                 "line is an exponential tail.")
+                 "At the initial parameters, the gradient over all training nodes is estimated many times independently. The "
+                 "figure shows the share of estimates whose error is at least δ times the norm of the exact gradient. On the "
+                 "logarithmic scale a straight line is an exponential tail.")
     page.figure("figure3", figures.tails(plan, result),
-                "Share of gradients that miss by δ or more against the sample size, with Wilson’s 95 % intervals. Solid: "
-                "one layer; dashed: two layers, the hidden one sampled. Where none missed there is no point.")
+                "Share of gradients that miss by δ or more, by sample size, with Wilson’s 95 % intervals. Solid: one layer; "
+                "dashed: two layers, the hidden one sampled. There is no point where no gradient missed.")
     page.end()
     runner(saved := plan.job("save", "Mixture", 1, to=str(options.out / "jobs" / "mixture.npz")))
     if not (options.out / "jobs" / "mixture.npz").exists():
@@ -208,48 +208,48 @@ def write(plan, runner, options, start):
         runner(saved)
     with np.load(options.out / "jobs" / "mixture.npz") as arrays:
         page.section("figure-4", "Figure 4: Mixture",
-                     "Three overlapping Gaussians, and random edges: 1e-3 within a class, 2e-4 between classes.")
+                     "Three overlapping Gaussians, and random edges with probability 1e-3 within a class and 2e-4 between classes.")
         page.figure("figure4", figures.mixture(arrays), "The points by class, and the adjacency matrix.")
         page.end()
     page.section("table-4", "Table 4: time per epoch",
-                 "What an epoch costs, and what sampling saves against the whole neighbourhood.")
+                 "The cost of an epoch, and what sampling saves compared with the whole neighbourhood.")
     table4(page, plan, result)
     page.end()
     page.section("bounds", "The bounds hold",
-                 "The λ-regularised one-layer model on Mixture, whose constants are known. The gradients are wrong by what "
-                 "the theorem allows: in random directions, in the worst one, and by real sampling. Every run stays under "
-                 "its bound.")
+                 "The λ-regularised one-layer model on Mixture, whose constants are known. The gradients have the errors that "
+                 "the theorem allows: in random directions, in the worst direction, and from real sampling. Every run stays "
+                 "below its bound.")
     page.figure("bounds", figures.bounds(bounds_table(options)),
-                "The largest error over seeds and the bound of each theorem, against the number of iterates T.")
+                "The largest error over all seeds and the bound of each theorem, by number of iterates T.")
     page.end()
     page.section("time", "Beyond: accuracy against time",
-                 "Epochs are not what one pays for. The same runs against the seconds of their training steps.")
+                 "The same runs by the time of their training steps, which is what a user waits for.")
     for layers in ex.LAYERS:
         page.figure(f"time{layers}", figures.accuracy_against_time(plan, result, layers),
                     f"Test accuracy against training time, {layers} layer{'s' * (layers > 1)}, one thread, seed 0.")
     page.end()
     page.section("layers", "Beyond: sampling every layer",
-                 "The paper samples the hidden layer and keeps the aggregated features exact, because ÂX can be computed "
-                 "once. Sampling both layers needs no ÂX, and is less exact.")
+                 "The paper samples the hidden layer and keeps the aggregated features exact, because ÂX can be computed once. "
+                 "Sampling both layers does not need ÂX and is less exact.")
     page.figure("layers", figures.all_layers(plan, result),
-                "Training loss after the last epoch, two layers; bars are standard deviations over seeds.")
+                "Training loss after the last epoch, two layers. Bars are standard deviations over seeds.")
     page.end()
     page.section("distributions", "Beyond: other distributions at equal cost",
-                 "Draws from all nodes alike mostly fall on nodes that the batch is not linked to. Draws from the neighbours "
-                 "of the batch do not, but each costs more. Further left is cheaper, further down is better.")
+                 "Most uniform draws hit nodes that are not neighbours of the batch. Draws from the neighbours avoid that, but "
+                 "each draw costs more. Further left is cheaper, further down is better.")
     page.figure("distributions", figures.distributions(plan, result),
-                "Training loss after the last epoch against the time of an epoch; along a line the sample size grows. Two "
-                "layers, the hidden one sampled, seed 0.")
+                "Training loss after the last epoch, by time of an epoch. The sample size grows along each line. Two layers, "
+                "the hidden one sampled, seed 0.")
     page.end()
-    warning = "" if not missing else (f'<p class="warn">{" and ".join(missing)}: the data were not there, so this report has '
-                                      "the other data sets only.</p>")
+    warning = "" if not missing else (f'<p class="warn">{" and ".join(missing)}: the data are missing, so this report has the '
+                                      "other data sets only.</p>")
     links = "".join(f'<a href="#{anchor}">{html.escape(title)}</a>' for anchor, title in page.contents)
     text = (f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,'
             f'initial-scale=1"><meta name="color-scheme" content="light dark"><title>SGD with consistent gradients, rerun by '
             f"Plimsoll</title><style>{STYLE}</style><main><h1>SGD with biased but consistent gradients, rerun</h1>"
             f"<p>The experiments of Chen and Luss, <i>Stochastic Gradient Descent with Biased but Consistent Gradient "
-            f"Estimators</i>, done again with Plimsoll, through its C interface; then what the paper left open. Each figure’s "
-            f"numbers can be downloaded below it.</p>{warning}<p class=facts>{html.escape(facts(options, plan))}</p>"
+            f"Estimators</i>, repeated with Plimsoll through its C interface, and some more. The numbers of each figure can be "
+            f"downloaded below it.</p>{warning}<p class=facts>{html.escape(facts(options, plan))}</p>"
             f"<nav>{links}</nav>{''.join(page.body)}</main></html>\n")
     index = options.out / "index.html"
     index.write_text(text, encoding="utf-8")

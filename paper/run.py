@@ -2,8 +2,8 @@
 
     python paper/run.py LIBRARY_DIRECTORY [--seeds 5] [--fast] [--data DIRECTORY] [--out report]
 
-Every finished job is kept in OUT/jobs, under a name made of its words and of the library, so that an interrupted run goes
-on where it was, and one after a change of the library starts anew.
+The results of finished jobs are kept in OUT/jobs, under a hash of their arguments and of the library. So an interrupted run
+continues, and a run with a changed library starts again.
 """
 import argparse
 import concurrent.futures as futures
@@ -37,7 +37,7 @@ def parse():
 
 
 def find_data(options):
-    """The file of each data set that is there or can be fetched; Mixture is built in."""
+    """The file of each data set that exists or can be fetched. Mixture is built in."""
     files, missing = {"Mixture": "mixture"}, []
     kept = options.out / "data"
     for data, name in experiments.FILES.items():
@@ -63,7 +63,7 @@ def find_data(options):
 
 
 class Runner:
-    """Runs jobs, or takes what an earlier run kept of them."""
+    """Runs jobs, or uses the results of an earlier run."""
 
     def __init__(self, options):
         self.out, self.program = options.out / "jobs", program.build(HERE / "job.c", options)
@@ -77,7 +77,7 @@ class Runner:
         if not file.exists():
             run = subprocess.run([self.program, *job.words], capture_output=True, text=True)
             if run.returncode != 0:
-                raise SystemExit(f"job {' '.join(job.words)} ends with {run.returncode}:\n{run.stderr}")
+                raise SystemExit(f"job {' '.join(job.words)} fails with {run.returncode}:\n{run.stderr}")
             json.loads(run.stdout)
             unfinished = file.with_suffix(f".{os.getpid()}.{id(job)}")
             unfinished.write_text(run.stdout, encoding="utf-8")
@@ -88,10 +88,10 @@ class Runner:
         return json.loads(self.file_of(job).read_text(encoding="utf-8"))
 
     def run(self, jobs):
-        """All of them: first those that can share the machine, then the others one by one."""
+        """Runs first the jobs that can share the machine, then the others one by one."""
         left = [job for job in jobs if not self.file_of(job).exists()]
         if len(left) < len(jobs):
-            print(f"{len(jobs) - len(left)} of {len(jobs)} runs are kept from before", flush=True)
+            print(f"{len(jobs) - len(left)} of {len(jobs)} runs have results from before", flush=True)
         progress = bar.Bar(sum(job.cost for job in left))
         shared = [job for job in left if not job.alone]
         with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -113,14 +113,14 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     plan = experiments.Plan(find_data(options), options.seeds, options.fast)
     runner = Runner(options)
-    print("Training and measuring; what is finished is kept, so that an interrupted run goes on from there", flush=True)
+    print("Training and measuring; an interrupted run continues where it stopped", flush=True)
     runner.run(plan.jobs())
     index = page.write(plan, runner, options, start)
-    print(f"{index} is written, {time.time() - start:.0f} s")
+    print(f"{index} written in {time.time() - start:.0f} s")
 
 
 if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("interrupted; the same command goes on from here")
+        sys.exit("interrupted; the same command continues from here")

@@ -1,5 +1,5 @@
-/* What the programs of this directory share: arguments `name=value`, time, memory, random numbers. They answer with one
-   JSON line and leave at the first error, so nothing is freed on the way out. */
+/* What the programs of this directory share: arguments `name=value`, time, memory, random numbers. They print one JSON line, and
+   exit at the first error without freeing anything. */
 #ifndef BENCH_H
 #define BENCH_H
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
         }                                                                                          \
     } while (0)
 
-/* Instructions are counted between start and stop only, where valgrind's header is there and callgrind runs us. */
+/* Under callgrind, instructions count between start and stop only, if valgrind's header is available. */
 #if defined __has_include
 #if __has_include(<valgrind/callgrind.h>)
 #pragma GCC diagnostic push
@@ -55,7 +55,7 @@ static inline double real(const char *name, double otherwise) {
 
 static inline size_t whole(const char *name, size_t otherwise) {
     const char *value = text(name, NULL);
-    return value ? (size_t)strtod(value, NULL) : otherwise; /* 1e7 is a whole number too */
+    return value ? (size_t)strtod(value, NULL) : otherwise; /* accepts 1e7 */
 }
 
 static inline void *room(size_t count, size_t size) {
@@ -88,7 +88,7 @@ static inline double median(double *values, size_t count) {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* A line of /proc/self/status in bytes: VmRSS, resident now; VmHWM, the most that ever was. */
+/* A line of /proc/self/status in bytes: VmRSS, resident now; VmHWM, the peak. */
 static inline double status_bytes(const char *name) {
     char line[256];
     double kilobytes = 0;
@@ -99,7 +99,7 @@ static inline double status_bytes(const char *name) {
     return 1024 * kilobytes;
 }
 
-/* Forgets VmHWM, so that it speaks of what follows. */
+/* Resets VmHWM. */
 static inline void reset_peak(void) {
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (file) {
@@ -108,13 +108,13 @@ static inline void reset_peak(void) {
     }
 }
 
-/* Bytes that malloc has given and not got back; the library's are among them. */
+/* Bytes that are allocated with malloc, by the library too. */
 static inline double heap_bytes(void) {
     const struct mallinfo2 info = mallinfo2();
     return (double)info.uordblks + (double)info.hblkhd;
 }
 
-/* SplitMix64: random numbers that are the same everywhere. */
+/* SplitMix64: the same random numbers on every machine. */
 static inline uint64_t random_bits(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,5 +1,5 @@
-/* Builds a graph from arrays of random edges; prints the seconds, the most memory beyond the caller's arrays, and what
-   stays, as a JSON line.
+/* Builds a graph from arrays of random edges. Prints a JSON line: the seconds, the peak of memory beyond the caller's arrays, and
+   the memory of the graph.
 
        build_graph nodes=1e7 edges=1e8 */
 #include "bench.h"

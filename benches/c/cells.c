@@ -1,12 +1,10 @@
-/* One cell of the comparison through the C interface: trains, and prints the seconds of an epoch's steps as a JSON
-   line.
+/* One cell of the comparison, through the C interface: trains, and prints the seconds of an epoch's steps as a JSON line.
 
        cells data=pubmed.npz layers=2 sample=400 threads=1 step=10
        cells mixture=file.npz                writes the built-in Mixture graph
 
-   raw=1 leaves the features as they are; cache=0 keeps no ÂX. Epochs are run for `seconds`, at least `least` and at
-   most `most` of them, after a warm-up that prepares ÂX; epochs=… fixes their number. Under callgrind only those are
-   counted. */
+   raw=1 does not normalise the features; cache=0 does not cache ÂX. Epochs run for `seconds`, between `least` and `most` of
+   them, after a warm-up that computes ÂX; epochs=… fixes their number. Under callgrind only these epochs count. */
 #include "bench.h"
 
 static double peak_heap;

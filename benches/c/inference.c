@@ -1,5 +1,5 @@
-/* Predicts all nodes of a graph with a GCN of two layers; prints the seconds of the first call and the median of those
-   after it as a JSON line. The first call computes ÂX, which the graph keeps where `cache` bytes allow.
+/* Predicts all nodes of a graph with a GCN of two layers; prints the seconds of the first call and the median of the
+   later ones as a JSON line. The first call computes ÂX, which the graph keeps if it fits into `cache` bytes.
 
        inference data=graph.npz hidden=64 classes=16 threads=1 calls=3 */
 #include "bench.h"

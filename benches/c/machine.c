@@ -1,6 +1,6 @@
-/* What the machine gives at best: bandwidth of the STREAM triad a = b + q·c over arrays far beyond the caches, bandwidth of
-   reading 256-byte rows here and there in one of them, each asked for well before it is needed, and flops of fused multiply-adds that stay in registers, with 256-bit and with 512-bit vectors. Plain code, no streaming
-   stores. Prints a JSON line. Compile with -O3 -march=native -ffp-contract=fast -pthread.
+/* The limits of the machine: bandwidth of the STREAM triad a = b + q·c on arrays much larger than the caches, bandwidth of reading
+   prefetched 256-byte rows at random places in one of them, and flops of fused multiply-adds in registers, with 256-bit and with
+   512-bit vectors. Plain code, no streaming stores. Prints a JSON line. Compile with -O3 -march=native -ffp-contract=fast -pthread.
 
        machine threads=2 megabytes=512 */
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@ static double *a, *b, *c;
 static size_t length, num_threads;
 static int wide;
 static pthread_barrier_t barrier;
-/* When each thread began and ended a trial. */
+/* The start and end of each thread in a trial. */
 static double begun[MOST_THREADS][TRIALS], ended[MOST_THREADS][TRIALS];
 static volatile float sink[MOST_THREADS];
 
@@ -76,7 +76,7 @@ static void *run_triad(void *which) {
     return NULL;
 }
 
-/* Rows of b at random, a generator of its own for each thread. */
+/* Random rows of b; each thread has its own generator. */
 enum { ROW = 32, GATHERS = 1 << 20, AHEAD = 16 };
 static void *run_gather(void *which) {
     uint64_t state = 1 + (uint64_t)(uintptr_t)which;
@@ -106,7 +106,7 @@ static void *run_fused(void *which) {
     return NULL;
 }
 
-/* The least seconds of a trial, from when the first thread began to when the last one ended. The caller is one of the threads: one
+/* The shortest time of a trial, from the start of the first thread to the end of the last. The caller is one of the threads: one
    more, to look at the clock, would wait for a core while they are at work, and find that little time has passed. */
 static double best_of(void *(*run)(void *), int trials) {
     pthread_t threads[MOST_THREADS];

@@ -1,12 +1,12 @@
-/* The cost of one sampled step on a Mixture-like graph of any size, whose degrees do not grow with it.
+/* The cost of one sampled step on a Mixture-like graph of any size, with constant degrees.
 
        steps nodes=1e6 distribution=uniform|neighbors|ladies steps=100 draws=400
 
-   Every node has 10 neighbours on average, 5 of 7 in its own class as in Mixture; two layers, 16 wide, ÂX exact. For
-   uniform draws their number is such that 100 of them fall on S, the columns that the batch touches. Each step has a
-   batch of its own, of 256, and is done twice with the same draws: the first time the memory it touches is cold, the
-   second time warm. Then the gradient is compared with the batch's exact one. Prints a JSON line. Under callgrind only
-   the first of each pair is counted, and nothing is compared. */
+   Every node has 10 neighbours on average, 5 of 7 in its own class as in Mixture; two layers, 16 wide, ÂX exact. The
+   number of uniform draws is such that 100 of them are in S, the columns with an entry in the rows of the batch. Each step has
+   its own batch of 256 and runs twice with the same draws: first with cold, then with warm memory. Then the gradient is
+   compared with the exact one of the batch. Prints a JSON line. Under callgrind only the first of each pair counts, and nothing
+   is compared. */
 #include "bench.h"
 #include <math.h>
 
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     plim_model *model = make_model(graph, 2, 16, 1, 0);
     plim_estimator *estimator = make_estimator(draws, 2, distribution, 0), *whole_batch = NULL;
     CHECK(plim_estimator_unbiased(&whole_batch));
-    CHECK(plim_optimizer_sgd(1e-6, &optimizer)); /* so small that all steps are taken at about the same parameters */
+    CHECK(plim_optimizer_sgd(1e-6, &optimizer)); /* so small that the parameters hardly change */
 
     double *cold = room(steps, sizeof *cold), *warm = room(steps, sizeof *warm), *errors = room(steps, sizeof *errors);
     for (size_t i = 0; i < WARM_UP + steps; i++) {

@@ -2,7 +2,7 @@
 
        time_to_accuracy data=pubmed.npz accuracy=0.87 sample=400 distribution=0 step=0.1 seed=0
 
-   Two layers, 16 wide, batches of 256. The accuracy is looked at after each epoch, outside the time. */
+   Two layers, 16 wide, batches of 256. The accuracy is computed after each epoch; its time does not count. */
 #include "bench.h"
 
 struct run {

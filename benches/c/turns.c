@@ -1,10 +1,10 @@
-/* Two builds of the library train in turn within one process, a few hundredths of a second each, and the quantiles of their
-   epochs' seconds are printed as a JSON line. What else runs on a machine comes and goes more slowly than they take turns, so
-   that it meets both alike: differences of a percent or two are seen where two runs of one program differ by a half.
+/* Two builds of the library train in turn within one process, a few hundredths of a second each. Prints the quantiles of the
+   seconds of their epochs as a JSON line. Other load on the machine changes more slowly than the turns, so it affects both
+   builds equally: differences of 1 or 2 % are visible where two runs of one program differ by a factor of 1.5.
 
        turns before=DIRECTORY after=DIRECTORY data=cora.npz layers=1 sample=400 threads=1 step=1000 raw=0 turns=100
 
-   A directory holds libplimsoll.so. The first quantiles are those to compare: of epochs that nothing has disturbed. */
+   Each directory has a libplimsoll.so. Compare the low quantiles, which are of undisturbed epochs. */
 #include "bench.h"
 #include <dlfcn.h>
 
@@ -20,7 +20,7 @@ typedef struct side {
     size_t count;
 } side;
 
-/* A function of that side's build, with the type that the header gives it. */
+/* A function of this side's build, with its type in the header. */
 #define OF(side, function) (*(__typeof__(&function) *)address((side)->library, #function))
 
 #define CHECK_OF(side, function, ...)                                                                            \
@@ -41,7 +41,7 @@ static void **address(void *library, const char *function) {
     return &found;
 }
 
-/* In a namespace of its own: each build with its own globals. */
+/* Each build is loaded into its own namespace and has its own globals. */
 static void load(side *s, const char *name) {
     char path[4096];
     s->name = name;
@@ -73,7 +73,7 @@ static void load(side *s, const char *name) {
     CHECK_OF(s, plim_train_options_set_evaluate_every, s->options, 0);
 }
 
-/* The seconds of so many epochs, behind those of the turns before. */
+/* Appends the seconds of this many epochs to those of the turns before. */
 static void train(side *s, size_t epochs) {
     plim_history *history = NULL;
     CHECK_OF(s, plim_train_options_set_epochs, s->options, epochs);

@@ -1,1 +1,1 @@
-"""The experiments of compare.py, one module each: `run(options)` measures, writes a CSV and a part of the report."""
+"""The experiments of compare.py, one module each: `run(options)` measures, and writes a CSV file and a part of the report."""

@@ -42,7 +42,7 @@ def run(options):
                 row = dict(data=data, accuracy=wanted, step=step, engine=name, seeds=len(results), reached=reached,
                            seconds=None, epochs=None)
                 if reached > len(results) / 2:
-                    # A run that never gets there counts as longer than all that do.
+                    # A run that does not reach it counts as longer than all others.
                     for key in ("seconds", "epochs"):
                         row[key] = statistics.median(r[key] if r["reached"] else math.inf for r in results)
                 rows.append(row)

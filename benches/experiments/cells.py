@@ -1,4 +1,5 @@
-"""Milliseconds per epoch of every cell: data set × layers × sample × engine, beside the targets."""
+"""Milliseconds per epoch of every cell (data set × layers × sample × engine), compared with the targets."""
+import csv
 import statistics
 import sys
 
@@ -6,15 +7,20 @@ from . import environment, machine, report
 
 ENGINES = ["plimsoll-1", "plimsoll-2", "numba", "numba-splitmix", "scipy", "torch", "pyg"]
 RIVALS = ["numba", "scipy", "torch", "pyg"]
-# The step c of c/√k, by data set and number of layers.
-STEPS = {"Mixture": (1, 1), "Cora": (1e3, 1e2), "Pubmed": (1e3, 1e1)}
 SAMPLES = {"Pubmed": ["400", "3200", "unbiased", "full"], "Cora": ["400", "unbiased", "full"],
            "Mixture": ["400", "unbiased", "full"]}
 NAMES = {"plimsoll-1": "Plimsoll", "plimsoll-2": "Plimsoll, 2 threads", "numba": "Numba", "numba-splitmix": "Numba, SplitMix",
          "scipy": "SciPy", "torch": "PyTorch", "pyg": "PyG"}
 ALONE = "two threads against one"
-# How often each engine runs in a round. Ours start in no time, and take both sides of most ratios.
+# Turns of each engine per round. Ours start quickly, and are on both sides of most ratios.
 TURNS = {"plimsoll-1": 3, "plimsoll-2": 3}
+
+
+def step_of(data, layers):
+    """The c of the paper's SGD, whose steps are c/√k."""
+    with (environment.ROOT / "paper" / "table1.csv").open(newline="") as lines:
+        return next(float(row["step"]) for row in csv.DictReader(lines)
+                    if (row["data"], row["layers"], row["algorithm"]) == (data, str(layers), "unbiased"))
 
 
 def cell_name(cell):
@@ -23,8 +29,8 @@ def cell_name(cell):
 
 
 def turns(engines, k):
-    """The engines of round k in the order in which they run: another one each round, so that nobody always runs after
-    the same one, and those with several turns spread over it."""
+    """The engines of round k in running order. It changes each round, so that no engine always runs after the same one; the
+    turns of an engine are spread over the round."""
     engines = engines[k % len(engines):] + engines[:k % len(engines)]
     places = [((i / len(engines) + turn / TURNS.get(engine, 1)) % 1, engine)
               for i, engine in enumerate(engines) for turn in range(TURNS.get(engine, 1))]
@@ -33,7 +39,7 @@ def turns(engines, k):
 
 def command(engine, program, path, raw, cell, options):
     data, layers, sample = cell
-    step = STEPS[data][layers - 1]
+    step = step_of(data, layers)
     least, seconds = (2, 0.05) if options.quick else (5, 0.5)
     if engine.startswith("plimsoll"):
         return [program, f"data={path}", f"layers={layers}", f"sample={sample}", f"threads={engine[-1]}",
@@ -43,8 +49,8 @@ def command(engine, program, path, raw, cell, options):
 
 
 def flops_of(path, raw, cell):
-    """Flops of an epoch, counted on one epoch of random batches and draws: 2 per non-zero and column of a sparse
-    product, 2·rows·depth·columns for a dense one; forward, gradient by W and, above the first layer, by its input."""
+    """Flops of an epoch, counted for one epoch of random batches and draws: 2 per non-zero and column of a sparse product,
+    2·rows·depth·columns for a dense one; forward, gradient by W and, above the first layer, by its input."""
     import numpy as np
     import scipy.sparse as sp
     _, layers, sample = cell

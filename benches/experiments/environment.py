@@ -1,4 +1,4 @@
-"""Where things are and how they come about: the library, the programs, the virtual environment."""
+"""Paths, and how the library, the programs and the virtual environment are made."""
 import hashlib
 import json
 import os
@@ -27,25 +27,24 @@ def loudly(text):
 
 
 def run(command, **options):
-    """Runs a command to its end; its failure ends this program."""
+    """Runs a command. Its failure ends this program."""
     say("+ " + " ".join(map(str, command)))
     return subprocess.run(list(map(str, command)), check=True, **options)
 
 
 def hold_on_cores(threads):
-    """As many cores as threads, for whoever is measured: a system that moves a process to another core takes its caches
-    away."""
+    """Restricts this process to as many cores as it has threads, because moving to another core loses the caches."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
 def answer(command, threads=1, environment=None, quiet=True):
-    """Runs a program that prints one JSON line, and gives it; None, loudly, where it fails."""
+    """Runs a program that prints one JSON line, and returns that; reports a failure and returns None."""
     env = dict(os.environ, NUMBA_CACHE_DIR=str(WORK / "numba"), PYTHONDONTWRITEBYTECODE="1", **(environment or {}))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         env[variable] = str(threads)
     command = list(map(str, command))
-    # What the process before has left to the system (its memory, its files) is done with first.
+    # Lets the system finish its work for the previous process (memory, files).
     time.sleep(0.3)
     result = subprocess.run(command, env=env, capture_output=True, text=True,
                             preexec_fn=lambda: hold_on_cores(threads))
@@ -59,8 +58,8 @@ def answer(command, threads=1, environment=None, quiet=True):
 
 
 def make_venv():
-    """The Python that has the rivals. PyPI has torch-scatter and torch-sparse, which NeighborLoader needs, as sources
-    only: they are compiled against the torch just installed, which takes half an hour once."""
+    """The Python with the other libraries. NeighborLoader requires torch-scatter and torch-sparse, which PyPI has as sources
+    only: they are compiled against the installed torch, which takes half an hour once."""
     plain, compiled = BENCHES / "requirements.txt", BENCHES / "requirements-compiled.txt"
     wanted = hashlib.sha256(plain.read_bytes() + compiled.read_bytes()).hexdigest()
     marker, python = VENV / "installed", VENV / "bin" / "python"
@@ -73,7 +72,7 @@ def make_venv():
     try:
         run([python, "-m", "pip", "install", "--quiet", "--no-build-isolation", "-r", compiled])
     except subprocess.CalledProcessError:
-        loudly("NOT INSTALLED: torch-sparse does not compile here; without it PyG has no NeighborLoader")
+        loudly("NOT INSTALLED: torch-sparse does not compile on this machine; PyG has no NeighborLoader without it")
         return python
     marker.write_text(wanted)
     return python
@@ -84,7 +83,7 @@ def build_library():
 
 
 def compile_c(name, *flags):
-    """Compiles benches/c/<name>.c against the library just built; gives the program."""
+    """Compiles benches/c/<name>.c against the library; returns the program."""
     program, libraries = WORK / "bin" / name, TARGET / "release"
     program.parent.mkdir(parents=True, exist_ok=True)
     flags = list(flags) or ["-O2", "-g"]
@@ -94,7 +93,7 @@ def compile_c(name, *flags):
 
 
 def compile_rust_bench(name):
-    """Compiles benches/<name>.rs; gives the program."""
+    """Compiles benches/<name>.rs; returns the program."""
     result = run([CARGO, "bench", "--bench", name, "--no-run", "--message-format=json"], cwd=ROOT,
                  stdout=subprocess.PIPE, text=True)
     messages = (json.loads(line) for line in result.stdout.splitlines() if line.startswith("{"))
@@ -102,8 +101,8 @@ def compile_rust_bench(name):
 
 
 def data_sets(program, mixture_of_paper=True):
-    """The .npz file of each data set that is there, and whether its features stay raw. `program` writes the built-in
-    Mixture where PLIMSOLL_DATA has none, or where that of the paper is not wanted."""
+    """The .npz file of each available data set, and whether its features stay raw. `program` writes the built-in Mixture if
+    PLIMSOLL_DATA has none, or if the paper's is not asked for."""
     folder = os.environ.get("PLIMSOLL_DATA")
     found = {}
     for name, file, raw in (("Pubmed", "pubmed.npz", False), ("Cora", "cora.npz", False),
@@ -113,12 +112,12 @@ def data_sets(program, mixture_of_paper=True):
             found[name] = (path.resolve(), raw)
         elif name == "Mixture":
             if mixture_of_paper:
-                loudly(f"{file} is not in PLIMSOLL_DATA ({folder or 'not set'}): the built-in Mixture stands for it")
+                loudly(f"{file} is not in PLIMSOLL_DATA ({folder or 'not set'}): the built-in Mixture replaces it")
             path = WORK / "mixture.npz"
             run([program, f"mixture={path}"])
             found[name] = (path, raw)
         else:
-            loudly(f"MISSING: {file} is not in PLIMSOLL_DATA ({folder or 'not set'}); nothing is measured on {name}")
+            loudly(f"MISSING: {file} is not in PLIMSOLL_DATA ({folder or 'not set'}); {name} is not measured")
     return found
 
 
@@ -126,7 +125,7 @@ VALGRIND = shutil.which("valgrind")
 
 
 def count_instructions(command):
-    """Instructions between the program's own marks, by callgrind. AVX2, since valgrind may not know AVX-512."""
+    """Instructions between the marks in the program, from callgrind. AVX2, since valgrind may not know AVX-512."""
     out = WORK / "callgrind.out"
     env = dict(os.environ, PLIM_ISA="avx2")
     command = [VALGRIND, "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", *map(str, command)]

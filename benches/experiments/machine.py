@@ -1,4 +1,4 @@
-"""What the machine gives at best: triad and gather bandwidth, fused multiply-adds, and what runs on it."""
+"""The limits of the machine (triad and gather bandwidth, fused multiply-adds), and its software."""
 import os
 import platform
 import subprocess
@@ -7,7 +7,7 @@ from . import environment, report
 
 
 def measure(options, threads=(1, 2)):
-    """The answers of machine.c on so many threads each."""
+    """The results of machine.c for each of these numbers of threads."""
     program = environment.compile_c("machine", "-O3", "-march=native", "-ffp-contract=fast")
     megabytes = 100 if options.quick else 512
     return {t: environment.answer([program, f"threads={t}", f"megabytes={megabytes}"], t) for t in threads}

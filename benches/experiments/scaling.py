@@ -1,4 +1,4 @@
-"""The cost of one sampled step as the graph grows and its degrees do not."""
+"""The cost of one sampled step as the graph grows with constant degrees."""
 from . import environment, report
 
 DISTRIBUTIONS = ["neighbors", "ladies", "uniform"]

@@ -17,7 +17,7 @@ EXPONENT = 2.3  # of the degrees' power law
 
 def power_law_edges(n, count, rng):
     """`count` different undirected edges without self-loops, ends drawn ∝ (rank + n/10⁴)^(-1/(EXPONENT - 1)); ranks are
-    given to nodes at random."""
+    assigned to nodes at random."""
     weights = (np.arange(n) + n / 1e4 + 1) ** (-1 / (EXPONENT - 1))
     cumulated = np.cumsum(weights) / weights.sum()
     names = rng.permutation(n)
@@ -58,13 +58,13 @@ def run(options):
     rounds = options.rounds or (1 if options.quick else 3)
     repetitions = 2 if options.quick else 5
     engines = [e for e in ENGINES if not options.engines or e in options.engines]
-    # The library last: Cargo gives both builds' libplimsoll.so one name.
+    # The library last: both builds write the same libplimsoll.so.
     kernel = environment.compile_rust_bench("spmm")
     environment.build_library()
     inference = environment.compile_c("inference")
     folder = environment.WORK / "spmm"
     nnz, largest = make_graph(folder, n, nnz)
-    # Beside each of our turns: what a machine shared with others has to give changes by a half within minutes.
+    # Before and after each of our turns: the bandwidth of a shared machine changes by a factor of 1.5 within minutes.
     peaks = {1: [], 2: []}
     peer = [sys.executable, environment.BENCHES / "peer_spmm.py"]
 

@@ -1,4 +1,4 @@
-"""What the examples declare is what plimsoll.h declares: functions, the struct and constants."""
+"""Compares the declarations of the examples with plimsoll.h: functions, the struct and constants."""
 import re
 
 CALLBACK = "plim_progress_fn"
@@ -19,14 +19,14 @@ def header(root):
 
 def compare(what, found, expected):
     if found != expected:
-        raise SystemExit(f"FAILED: {what} declares\n{found}\nand plimsoll.h makes it\n{expected}")
+        raise SystemExit(f"FAILED: {what} declares\n{found}\ninstead of\n{expected}")
 
 
 def compare_functions(what, found, expected, translate):
-    """`found` is {name: declaration}; `translate` makes one of what the header says."""
+    """`found` is {name: declaration}; `translate` makes a declaration from the header's."""
     for name, declaration in found.items():
         if name not in expected:
-            raise SystemExit(f"FAILED: {what} declares {name}, which plimsoll.h does not")
+            raise SystemExit(f"FAILED: {what} declares {name}, which is not in plimsoll.h")
         compare(what, " ".join(declaration.split()), translate(name, *expected[name]))
     if len(found) < 20:
         raise SystemExit(f"FAILED: {what}: only {sorted(found)} were found")

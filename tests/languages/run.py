@@ -1,9 +1,9 @@
-"""Runs the examples in other languages and holds them, and the pages about them, against the library.
+"""Runs the examples in other languages, and compares their output and the pages about them with the library.
 
-    python3 tests/languages/run.py node --lib target/release/libplimsoll.so --out target/node
+    run.py node --lib target/release/libplimsoll.so --out target/node
 
-What a language needs is fetched into --out. Where its tools are missing, or nothing can be fetched, this says so and passes;
-a program that fails is a failure.
+Requires NumPy, and PLIMSOLL_LIB for the Python package. koffi is fetched by npm, and JNA by apt-get unless it is installed or
+JNA=…/jna.jar names it, into --out. If tools are missing or nothing can be fetched, this is reported and passes.
 """
 import argparse
 import os
@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
 import declarations
 import reference
 
@@ -37,11 +36,11 @@ def check(condition, text):
 def need(*tools):
     for tool in tools:
         if shutil.which(tool) is None:
-            raise NotChecked(f"{tool} is not on this machine")
+            raise NotChecked(f"{tool} is not installed")
 
 
 class Language:
-    """A folder with an example's files, and how programs are run there."""
+    """A copy of an example's files, and how programs run there."""
 
     def __init__(self, name, options):
         self.name, self.lib = name, options.lib.resolve()
@@ -56,7 +55,7 @@ class Language:
         self.environment = {key: value for key, value in os.environ.items() if key not in drop}
         self.environment |= {"TMPDIR": str(self.tmp), "XDG_CACHE_HOME": str(self.out / "cache"), "LIB": str(self.lib)}
 
-        # Where the loader finds the library by its name, as it finds an installed one.
+        # A directory where the loader finds the library by name, as if it were installed.
         self.installed = self.out / "lib"
         self.installed.mkdir(exist_ok=True)
         for link in "libplimsoll.so", "libplimsoll.so.0":
@@ -76,63 +75,63 @@ class Language:
         process = self.start(command, **variables)
         said, complained = process.communicate(timeout=120)
         check(process.returncode == expect,
-              f"{command} answered {process.returncode}, expected {expect}\n{said}{complained}")
+              f"{command} exits with {process.returncode}, expected {expect}\n{said}{complained}")
         return said, complained
 
     def run_counted(self, command, expect=0, **variables):
-        """Runs a program and sees that it freed every handle that it made, once."""
+        """Runs a program and checks that it freed each of its handles once."""
         self.counts.unlink(missing_ok=True)
         said = self.run(command, expect, PLIMSOLL_LIB=self.counting, PLIMSOLL_COUNTS=self.counts, **variables)
         lines = self.counts.read_text().splitlines()
         made, freed = (Counter(line[2:] for line in lines if line[0] == sign) for sign in "+-")
-        check(made, f"{command} made no handle")
+        check(made, f"{command} made no handles")
         check(made == freed, f"{command}: never freed: {list(made - freed)}, too often: {list(freed - made)}")
         left = sorted(path.name for path in self.tmp.iterdir() if not path.name.startswith("hsperfdata"))
         check(not left, f"{command} left {left} behind")
         return said, sum(made.values())
 
     def example(self, program):
-        """The example's ways: to its end, cancelled, refused, and with an installed library."""
+        """Runs the example to its end, cancelled, with an error, and with an installed library."""
         (said, _), handles = self.run_counted(program)
-        same(said, reference.mixture(self.lib, 50), program)
+        same(said, reference.mixture(50), program)
         check(handles == 7, f"{handles} handles were made")
-        print(f"{self.name}: the example says what C says, and frees its {handles} handles")
+        print(f"{self.name}: the example prints what the library computes, and frees its {handles} handles")
 
         (said, _), _ = self.run_counted([*program, "50", "0.87"])
-        expected = reference.mixture(self.lib, 50, 0.87)
+        expected = reference.mixture(50, 0.87)
         check("cancelled: " in expected, expected)
         same(said, expected, program)
-        print(f"{self.name}: it cancels, and frees its handles")
+        print(f"{self.name}: training can be cancelled, and all handles are freed")
 
         (_, complained), _ = self.run_counted([*program, "0"], expect=1)
         text = "invalid argument: epochs = 0 is not at least 1"
         check(re.search(rf"Plimsoll(Error|Exception): {text}\n", complained), complained)
-        print(f"{self.name}: an error ends it with its text, and frees its handles")
+        print(f"{self.name}: an error is reported with its text, and all handles are freed")
 
         said, _ = self.run([*program, "1"], LD_LIBRARY_PATH=self.installed)
         check("test accuracy" in said, said)
         print(f"{self.name}: it finds an installed library")
 
     def page(self, suffix):
-        """Every box of the page is an excerpt of a file that is tested, commands, or what the example says.
+        """Checks that every block of the page is an excerpt of a tested file, commands, or the output of the example.
 
-        Gives the commands, {name: text}.
+        Returns the commands, {name: text}.
         """
         name = f"docs/{self.name}.md"
         text = (ROOT / name).read_text(encoding="utf-8")
-        boxes = re.findall(r"^```(.*?)\n(.*?)^```$", text, re.M | re.S)
-        check(text.count("```") == 2 * len(boxes), f"{name}: a box does not end")
+        blocks = re.findall(r"^```(.*?)\n(.*?)^```$", text, re.M | re.S)
+        check(text.count("```") == 2 * len(blocks), f"{name}: a block does not end")
         sources = {path.name: path.read_text(encoding="utf-8") for folder in (ROOT / "examples" / self.name, HERE)
                    for path in folder.rglob(f"*.{suffix}") if "node_modules" not in path.parts}
-        excerpts = [box for kind, box in boxes if kind == suffix]
-        commands = {kind[3:]: box for kind, box in boxes if kind.startswith("sh ")}
-        outputs = [box for kind, box in boxes if kind == "text"]
-        check(len(boxes) == len(excerpts) + len(commands) + len(outputs) and all((excerpts, commands, outputs)),
-              f"{name} has boxes marked {[kind for kind, _ in boxes]}")
-        for box in excerpts:
-            check(any(excerpt(box, source) for source in sources.values()), f"{name}: in none of {list(sources)}:\n{box}")
-        for box in outputs:
-            same(box, reference.mixture(self.lib, 50), name, numbers=False)
+        excerpts = [block for kind, block in blocks if kind == suffix]
+        commands = {kind[3:]: block for kind, block in blocks if kind.startswith("sh ")}
+        outputs = [block for kind, block in blocks if kind == "text"]
+        check(len(blocks) == len(excerpts) + len(commands) + len(outputs) and all((excerpts, commands, outputs)),
+              f"{name} has blocks marked {[kind for kind, _ in blocks]}")
+        for block in excerpts:
+            check(any(excerpt(block, source) for source in sources.values()), f"{name}: in none of {list(sources)}:\n{block}")
+        for block in outputs:
+            same(block, reference.mixture(50), name, numbers=False)
         print(f"{self.name}: {name} has {len(excerpts)} excerpts")
         return commands
 
@@ -142,9 +141,9 @@ class Language:
         return said
 
 
-def excerpt(box, source):
-    """Whether the lines of a box follow one another in a source, all moved by the same indentation."""
-    lines = box.splitlines()
+def excerpt(block, source):
+    """Whether the lines of a block occur in a source one after the other, with the same extra indentation."""
+    lines = block.splitlines()
     found = source.splitlines()
     for start in range(len(found) - len(lines) + 1):
         moved = found[start][: len(found[start]) - len(found[start].lstrip())]
@@ -156,14 +155,14 @@ def excerpt(box, source):
 
 
 def same(said, expected, what, numbers=True):
-    """Lines whose words agree, and whose numbers do up to how they are rounded."""
+    """Checks that the words of all lines agree, and the numbers except for rounding."""
     number = r"\d+(?:\.\d+)*"
     for ours, theirs in zip(said.splitlines() + ["<end>"], expected.splitlines() + ["<end>"]):
         words = re.sub(number, "#", ours) == re.sub(number, "#", theirs)
         pairs = zip(re.findall(number, ours), re.findall(number, theirs)) if words and numbers else []
         near = all(a == b or a.count(".") == 1 and abs(float(a) - float(b)) <= 1.01 * 10 ** -len(a.split(".")[1])
                    for a, b in pairs)
-        check(words and near, f"{what} says\n{ours}\nand should say\n{theirs}")
+        check(words and near, f"{what} prints\n{ours}\ninstead of\n{theirs}")
 
 
 def node(options):
@@ -177,7 +176,7 @@ def node(options):
 
     language.example(["node", "mixture.js"])
     said = language.obey("run", commands["run"])
-    same(said, reference.mixture(language.lib, 50), commands["run"])
+    same(said, reference.mixture(50), commands["run"])
 
     shutil.copy(HERE / "bindings.js", language.folder)
     (said, _), _ = language.run_counted(["node", "--expose-gc", "bindings.js"])
@@ -193,11 +192,11 @@ def node(options):
     process.send_signal(signal.SIGINT)
     said, complained = process.communicate(timeout=60)
     check(process.returncode == 0 and "stopped in epoch" in said, said + complained)
-    print("node: background.js trains beside the event loop, until the time is over or a signal comes")
+    print("node: background.js trains beside the event loop until its time is over or a signal arrives")
 
 
 def fetch_koffi(language, command, wanted):
-    """node_modules, by the page's command. What was installed by the same files is kept, and needs no network."""
+    """Installs node_modules with the page's command. An installation of the same files is kept and needs no network."""
     kept, stamp = language.out / "node_modules", language.out / "installed"
     if not (kept.exists() and stamp.exists() and stamp.read_text() == wanted):
         settings = {"cache": language.out / "cache", "audit": "false", "fund": "false", "update_notifier": "false",
@@ -230,9 +229,9 @@ def java(options):
     path = ["-cp", f"{jna}{os.pathsep}{classes}"]
     language.example(["java", *path, "Mixture"])
     said = language.obey("run", commands["run"], JNA=jna)
-    same(said, reference.mixture(language.lib, 50), commands["run"])
+    same(said, reference.mixture(50), commands["run"])
 
-    # Compiled code lets go of what it no longer needs, interpreted code does not; the locale has no letter of the names.
+    # Compiled code drops unused references, interpreted code does not. The locale lacks the letters in the file names.
     said, _ = language.run(["java", "-Xcomp", "-XX:TieredStopAtLevel=1", *path, "Bindings"],
                            PLIMSOLL_LIB=language.lib, LC_ALL="C")
     check(said.count("ok: ") >= 13, said)
@@ -241,7 +240,7 @@ def java(options):
 
 
 def fetch_jna(language):
-    """A class path with JNA: the one that JNA names, else Debian's package, installed or unpacked here."""
+    """A class path with JNA: the one in the variable JNA, else Debian's package, installed or unpacked here."""
     if os.environ.get("JNA"):
         return os.environ["JNA"]
     installed = Path("/usr/share/java/jna.jar")
@@ -253,7 +252,7 @@ def fetch_jna(language):
         try:
             need("apt-get", "dpkg-deb")
         except NotChecked as missing:
-            raise NotChecked(f"JNA is not on this machine, and {missing}; JNA=…/jna.jar may name it") from None
+            raise NotChecked(f"JNA is not installed, and {missing}; JNA=…/jna.jar may name it") from None
         shutil.rmtree(unpacked, ignore_errors=True)
         unpacked.mkdir()
         done = subprocess.run(["apt-get", "download", "libjna-java", "libjna-jni"], cwd=unpacked, text=True,
@@ -276,7 +275,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("language", choices=languages)
     parser.add_argument("--lib", type=Path, required=True, help="the shared library")
-    parser.add_argument("--out", type=Path, required=True, help="a directory to work in")
+    parser.add_argument("--out", type=Path, required=True, help="the directory to work in")
     parser.add_argument("--cc", default="cc")
     options = parser.parse_args()
     try:

@@ -1,7 +1,7 @@
-"""A store several times as large as the memory that a process may have: it trains, with the same bits as without a bound.
+"""A store several times larger than the memory of its process trains, with the same bits as without a limit.
 
-The store is made with NumPy alone. The bound is a memory cgroup's, which counts what is mapped too; making one takes root.
-The bound on a process's own memory (RLIMIT_DATA) can be had by everybody, and does not count what is mapped.
+NumPy writes the store. One limit is a memory cgroup, which counts mapped files too and requires root. The other is
+RLIMIT_DATA, which every user can set and which does not count mapped files.
 """
 import json
 import os
@@ -22,12 +22,12 @@ LIMIT = 96 << 20
 
 
 def write_store(path):
-    """Classes that the mean of neighbours' features tells: 410 MB of features, 38 MB of Â. Gives its bytes."""
+    """Classes that follow from the mean of the neighbours' features: 410 MB of features, 38 MB of Â. Returns the bytes."""
     rng = np.random.default_rng(0)
     path.mkdir()
     labels = rng.integers(0, CLASSES, NODES, dtype=np.int32)
     np.save(path / "labels.npy", labels)
-    # Rows of Â: a node itself and others, mostly of its own class, all alike.
+    # Rows of Â: the node itself and others, mostly of its own class, with equal weights.
     by_class = [np.flatnonzero(labels == c).astype(np.int32) for c in range(CLASSES)]
     columns = rng.integers(0, NODES, (NODES, DEGREE), dtype=np.int32)
     for c, members in enumerate(by_class):
@@ -56,7 +56,7 @@ def write_store(path):
 
 
 def forget(store):
-    """Drops the store from the kernel's memory, which would serve it for free."""
+    """Drops the store from the kernel's page cache, which does not count towards the limit."""
     for file in store.iterdir():
         descriptor = os.open(file, os.O_RDONLY)
         os.fsync(descriptor)
@@ -65,7 +65,7 @@ def forget(store):
 
 
 def run(store, before=None):
-    """Accuracy and kilobytes of own memory; all that the program says."""
+    """The accuracy and the kilobytes of own memory that the program prints."""
     done = subprocess.run([PROGRAM, store, "3"], capture_output=True, text=True, preexec_fn=before, timeout=300)
     assert done.returncode == 0, f"status {done.returncode}: {done.stdout} {done.stderr}"
     return float(re.search(r"accuracy ([\d.]+)", done.stdout)[1]), int(re.search(r"training: (-?\d+) kB", done.stdout)[1])
@@ -73,7 +73,7 @@ def run(store, before=None):
 
 @contextmanager
 def cgroup(limit):
-    """A memory cgroup: its folder, or Skip."""
+    """A memory cgroup with this limit: its folder and the file of its peak. Skips the test where there can be none."""
     first = Path("/sys/fs/cgroup/memory")
     old = first.is_dir()
     folder = (first if old else Path("/sys/fs/cgroup")) / f"plimsoll-{os.getpid()}"
@@ -85,7 +85,7 @@ def cgroup(limit):
         try:
             (folder / ("memory.limit_in_bytes" if old else "memory.max")).write_text(str(limit))
         except OSError as error:
-            raise check.Skip(f"a memory cgroup takes no limit here: {error}") from None
+            raise check.Skip(f"a memory cgroup accepts no limit here: {error}") from None
         yield folder, folder / ("memory.max_usage_in_bytes" if old else "memory.peak")
     finally:
         folder.rmdir()

@@ -1,25 +1,21 @@
-"""Bounds and sample sizes against their formulas, evaluated here in decimals of 60 digits: within 1e-12.
+"""Bounds and sample sizes against their formulas, which are evaluated here with 60 digits: within 1e-12.
 
-Also what follows from the formulas (monotone, inverse), what is refused, and why two of them are not as the paper
-prints them: objectives, run by the library, that exceed the printed form of Theorem 2 at T = 2 and of Theorem 5.
+Also consequences of the formulas (monotone, inverse), invalid arguments, and the reason why two bounds differ from the paper:
+objectives, run by the library, that exceed the printed form of Theorem 2 at T = 2 and of Theorem 5.
 """
-import ctypes
 import sys
 from decimal import Decimal, getcontext
 from math import inf, nan
 
 import numpy as np
 
-from support import check
-from support.plimsoll import (Failure, PLIM_ERROR_INVALID_ARGUMENT, PLIM_SCHEDULE_CONSTANT, PLIM_SCHEDULE_INVERSE,
-                              PLIM_SCHEDULE_INVERSE_SQRT, call, plim_oracle)
-from support.training import Optimizer
+from support import check, pl
 
 getcontext().prec = 60
 POINTS = 40
 
 
-# The formulas. Every argument is a Decimal that equals the double the library is given, or a list of them.
+# The formulas. Every argument is a Decimal with the exact value of the double that the library receives, or a list of them.
 
 def strongly_convex_iterate(l, big_g, delta, t):
     first = (1 + delta) ** 2 / ((l - delta) ** 2 * t)
@@ -49,7 +45,7 @@ def nonconvex_gradient(big_l, big_g, d_f, delta, t):
 
 
 def linear(l, big_l, deltas, t, initial_gap):
-    """The sum, term by term."""
+    """The sum in its terms."""
     keep = 1 - l / big_l
     total = keep ** (t - 1) * initial_gap
     for i, delta in enumerate(deltas, 1):
@@ -80,12 +76,12 @@ FORMULAS = {f.__name__: f for f in (strongly_convex_iterate, strongly_convex_ave
 
 
 def library(name, **arguments):
-    """The library's answer; arguments are given by name, in the order of the header."""
+    """The library's result. Arguments have the names of the header, in its order."""
     return answer(name, arguments, blank(name))
 
 
 def blank(name):
-    """A place for an answer, with something in it that none is."""
+    """An array for the result, with a value that no result has."""
     return np.full(1, 77, np.uintp) if name == "sample_size" else np.full(1, np.nan)
 
 
@@ -93,7 +89,7 @@ def answer(name, arguments, out):
     values = [np.array(v, np.float64) if isinstance(v, list) else v for v in arguments.values()]
     if name == "sample_delta":
         values.insert(3, len(arguments["deltas"]))
-    call(f"plim_{name}" if name.startswith("sample") else f"plim_bound_{name}", *values, out)
+    pl._lib.call(f"plim_{name}" if name.startswith("sample") else f"plim_bound_{name}", *values, out)
     return out[0]
 
 
@@ -113,7 +109,7 @@ def count(rng, high):
 
 
 def share(rng):
-    """In [0, 1): anywhere, 0, or very near to 1."""
+    """In [0, 1): uniform, 0, or very near to 1."""
     return float(rng.choice([rng.uniform(), 0.0, 1.0 - log_uniform(rng, -9, -1)], p=[0.6, 0.2, 0.2]))
 
 
@@ -126,7 +122,7 @@ def point(name, rng):
         return {"l": l, "big_l": l * log_uniform(rng, 0, 3)} | strongly
     if name == "constant_step":
         step = float(rng.choice([rng.uniform(0.01, 0.99), log_uniform(rng, -12, -2)])) / (2.0 * l - l * delta)
-        # Long enough for (1 - c(2l - δ))^(T-1) to be anything between 1 and 1e-17.
+        # (1 - c(2l - δ))^(T-1) is then between 1 and 1e-17.
         t = 1 + int(rng.uniform(0.0, 40.0) / (step * (2.0 * l - l * delta)))
         return {"l": l, "big_g": big_g, "delta": l * delta, "step": step, "t": t,
                 "initial_distance_squared": rng.uniform(0.0, 1.0) * (big_g / l) ** 2}
@@ -160,7 +156,7 @@ def points(name, number=POINTS):
 
 
 def agrees(name, arguments, found):
-    """Within 1e-12 of the formula; a sample size is the very number."""
+    """Within 1e-12 of the formula; a sample size has to be equal."""
     expected = formula(name, **arguments)
     error = float(abs(Decimal(float(found)) / expected - 1))
     check.errors[name] = max(check.errors.get(name, 0.0), error)
@@ -172,8 +168,8 @@ def the_library_evaluates_the_formula(name):
     for arguments in points(name):
         try:
             found = library(name, **arguments)
-        except Failure as failure:
-            assert name == "sample_delta" and "too few draws" in failure.message, failure
+        except pl.InvalidArgumentError as error:
+            assert name == "sample_delta" and "too few draws" in str(error), error
             continue
         agrees(name, arguments, found)
         compared += 1
@@ -190,7 +186,7 @@ def test_the_first_iterates_have_a_bound_of_their_own():
 
 
 def test_extreme_constants_do_not_lose_digits():
-    """Where 1 - x rounds to 1, where l - δ is the last bit of l, where G² or TC alone is no double."""
+    """1 - x that rounds to 1, l - δ that is the last bit of l, G² or TC that overflows."""
     below = float(np.nextafter(0.3, 0.0))
     cases = [("constant_step", {"l": 1.0, "big_g": 1e-9, "delta": 0.0, "step": 1e-17, "t": 10 ** 17,
                                 "initial_distance_squared": 1.0}),
@@ -211,7 +207,7 @@ def test_extreme_constants_do_not_lose_digits():
         agrees(name, arguments, library(name, **arguments))
 
 
-# What rises (+1) or falls (-1) with which argument; a bound can stay equal only where rounding hides the difference.
+# Which results rise (+1) or fall (-1) with which argument. A bound may stay equal only where rounding hides the difference.
 MONOTONE = {
     "strongly_convex_iterate": {"l": -1, "big_g": 1, "delta": 1, "t": -1},
     "strongly_convex_average": {"l": -1, "big_g": 1, "delta": 1, "t": -1},
@@ -232,19 +228,19 @@ def grown(value):
     return value + 1 + value // 3 if isinstance(value, int) else 1.01 * value
 
 
-def the_answer_goes_the_right_way(name, argument, sign):
+def the_result_moves_in_the_right_direction(name, argument, sign):
     compared = strict = 0
     for arguments in points(name, 3 * POINTS):
         more = arguments | {argument: grown(arguments[argument])}
         try:
             low, high = library(name, **arguments), library(name, **more)
-        except Failure:  # it left the theorem's conditions
+        except pl.InvalidArgumentError:  # outside the theorem's conditions
             continue
         change = sign * (float(high) - float(low))
-        # Doubles of the same formula may cross by their rounding.
+        # Rounding may reverse two equal values.
         assert change >= -1e-13 * float(low), f"from {low} to {high} at {arguments} with more {argument}"
         compared, strict = compared + 1, strict + (change > 0)
-    assert compared >= 20 and strict >= 10, f"{strict} of {compared} points went the right way"
+    assert compared >= 20 and strict >= 10, f"{strict} of {compared} points moved in the right direction"
 
 
 def test_some_bounds_have_limits_and_least_values():
@@ -254,7 +250,7 @@ def test_some_bounds_have_limits_and_least_values():
     for a in points("constant_step"):
         last = library("constant_step", **a | {"t": 2 ** 63})
         stays = (a["delta"] + a["step"] * (1.0 + a["delta"]) ** 2) / (2.0 * a["l"] - a["delta"]) * a["big_g"] ** 2
-        check.close(last, stays, "what a constant step leaves", 1e-13)
+        check.close(last, stays, "the limit of a constant step", 1e-13)
         check.close(library("constant_step", **a | {"t": 1}), a["initial_distance_squared"] + stays, "its start", 1e-13)
     for a in points("convex_average"):
         best = a["diameter"] / (np.sqrt(2.0) * a["big_g"] * (1.0 + a["rho"] / np.sqrt(a["t"])))
@@ -263,14 +259,14 @@ def test_some_bounds_have_limits_and_least_values():
     for a in points("nonconvex_gradient"):
         four, one = (library("nonconvex_gradient", **a | {"t": t}) for t in (400, 100))
         check.close(four, one / 2.0, "four times the steps", 1e-15)
-    # Constant errors: the gap goes to δ²/(2l), from above or from below, and not past it.
+    # Constant errors: the gap tends to δ²/(2l), from above or from below, without passing it.
     for gap, sign in ((5.0, -1.0), (0.0, 1.0)):
         gaps = [library("linear", l=0.5, big_l=2.0, deltas=[1.5] * n, t=n + 1, initial_gap=gap) for n in range(200)]
         assert np.all(sign * np.diff(gaps[:50]) > 0.0), gaps
         check.close(gaps[-1], 1.5 ** 2 / (2.0 * 0.5), "the gap that errors leave", 1e-12)
 
 
-# Conditions: parameters that meet them all, and for each condition values that do not, with what the message says.
+# Arguments that meet all conditions, and for each condition values that do not, with a part of the message.
 STRONGLY = {"l": 0.5, "big_g": 2.0, "delta": 0.125, "t": 10}
 DELTA = ("delta", [-1e-300, nan, inf, -inf, 0.5, 0.6], "0 <= delta < l = 0.5 does not hold")
 COUNT = ("t", [0], "t = 0: t >= 1 does not hold")
@@ -338,15 +334,14 @@ def refused(name, arguments, fragment):
     out = blank(name)
     try:
         answer(name, arguments, out)
-    except Failure as failure:
-        assert failure.status == PLIM_ERROR_INVALID_ARGUMENT, failure
-        assert fragment in failure.message, f"{failure} does not say {fragment!r}"
+    except pl.InvalidArgumentError as error:
+        assert fragment in str(error), f"{error} does not say {fragment!r}"
     else:
         raise AssertionError(f"{name} accepts {arguments}")
     assert out.tobytes() == blank(name).tobytes(), f"{name} failed and changed its out-parameter"
 
 
-def test_a_bound_that_is_no_double_is_refused():
+def test_a_bound_that_overflows_is_refused():
     for name, changes in (("strongly_convex_iterate", {"big_g": 1e200}), ("strongly_convex_average", {"big_g": 1e200}),
                           ("strongly_convex_value", {"big_l": 1e308}), ("convex_average", {"diameter": 1e200}),
                           ("constant_step", {"big_g": 1e200}), ("nonconvex_gradient", {"big_l": 1e308, "d_f": 1e10}),
@@ -368,7 +363,7 @@ def test_a_sample_size_is_the_least_that_suffices():
 
 
 def test_a_sample_size_undoes_an_epsilon():
-    """Although every ε here is one for which log(TC/ε)/τ is a whole number but for its rounding."""
+    """Every ε here is one for which log(TC/ε)/τ is an integer except for rounding."""
     rng = np.random.default_rng(7)
     whole = 0
     for a in points("sample_epsilon", 2000):
@@ -382,7 +377,7 @@ def test_a_sample_size_undoes_an_epsilon():
 
 
 def test_an_epsilon_undoes_a_sample_size():
-    """Up to the draw that rounding up added."""
+    """Up to the draw that rounding up adds."""
     for a in points("sample_size", 200):
         n = int(library("sample_size", **a))
         epsilon = float(library("sample_epsilon", tau=a["tau"], c=a["c"], t=a["t"], sample_size=n))
@@ -391,7 +386,7 @@ def test_an_epsilon_undoes_a_sample_size():
 
 
 def test_a_delta_is_where_a_sample_size_begins_to_suffice():
-    """τ = δ²/10, as of a mean of draws: the N that a fit asks for brings δ down to it, one draw less does not."""
+    """τ = δ²/10, as for a mean of draws: the N of a fit reaches its δ, and one draw less does not."""
     deltas = [0.05, 0.1, 0.2, 0.4, 0.8]
     fits = {"deltas": deltas, "cs": [2.0] * 5, "taus": [d * d / 10.0 for d in deltas]}
     for t in (1, 10, 1000):
@@ -410,7 +405,7 @@ def test_a_delta_is_where_a_sample_size_begins_to_suffice():
 
 
 def test_a_delta_and_a_sample_size_agree_where_rounding_decides():
-    """A δ whose ε is that of N to the last bit is met by N draws, and not by one less."""
+    """A δ whose ε is that of N to the last bit is reached with N draws, and not with one less."""
     met = 0
     for a in points("sample_epsilon", 500):
         n = a["sample_size"] // 2 + 1
@@ -425,7 +420,7 @@ def test_a_delta_and_a_sample_size_agree_where_rounding_decides():
 
 
 def test_a_delta_lies_above_every_fit_that_does_not_hold():
-    """Fits are noisy: here the second asks for more draws than the first and the third."""
+    """Fits are noisy: here the second requires more draws than the first and the third."""
     fits = {"deltas": [0.1, 0.2, 0.4], "cs": [1.0, 1.0, 1.0], "taus": [0.2, 0.1, 0.4]}
     found = library("sample_delta", **fits, t=1, epsilon=float(np.exp(-2.0)), sample_size=15)
     # Margins 1, -1/2 and 4: 0 lies a ninth of the way from the second to the third.
@@ -433,27 +428,19 @@ def test_a_delta_lies_above_every_fit_that_does_not_hold():
     check.same(library("sample_delta", **fits, t=1, epsilon=float(np.exp(-2.0)), sample_size=21), 0.1, "all hold")
 
 
-# The theorems against what SGD does.
+# The theorems against runs of SGD.
 
 def run(step, schedule, start, updates, gradient, box=None):
     """The iterates w_1 … w_{T+1} of `updates` = T steps, and the average of the first T."""
     visited = []
-    dim = len(start)
 
-    @plim_oracle
-    def oracle(_, k, w, out, size):
-        w = np.array((ctypes.c_double * size).from_address(w))
+    def oracle(k, w):
         visited.append(w)
-        ctypes.memmove(out, np.ascontiguousarray(gradient(k, w), np.float64).ctypes.data, 8 * size)
-        return 0
+        return gradient(k, w)
 
-    w, average = np.array(start, np.float64), np.full(dim, np.nan)
-    with Optimizer.sgd(step) as optimizer:
-        optimizer.set_schedule(schedule)
-        if box is not None:
-            call("plim_optimizer_set_box", optimizer.handle, *box)
-        call("plim_optimizer_minimize", optimizer.handle, oracle, None, updates, w, average, dim)
-    return np.array(visited + [w]), average
+    with pl.Optimizer.sgd(step, schedule=schedule, box=box) as optimizer:
+        found = optimizer.minimize(oracle, start, updates)
+    return np.array(visited + [found.w]), found.average
 
 
 def kinked(l, s):
@@ -462,19 +449,19 @@ def kinked(l, s):
 
 
 def second_iterate(l, s, start, delta):
-    """‖w_2‖², and the least G: over w_1 and w_2, and so over the interval between them. The first gradient is too long
-    by δ, which is the worst of the errors that δ allows."""
+    """‖w_2‖², and the smallest G for w_1, w_2 and the interval between them. The first gradient is too long by δ, which is the
+    worst error that δ allows."""
     h = kinked(l, s)
-    w = run(1.0 / (l - delta), PLIM_SCHEDULE_INVERSE, [start], 1, lambda k, w: (1.0 + delta) * h(w))[0]
+    w = run(1.0 / (l - delta), "inverse", [start], 1, lambda k, w: (1.0 + delta) * h(w))[0]
     return w[1, 0] ** 2, float(np.max(np.abs(h(w))))
 
 
-def test_the_second_iterate_comes_as_near_as_it_likes_to_its_bound():
-    """f = (l/2)w² + s·max(w, 0), δ = 0: from w_1 > 0 the step 1/l leads to w_2 = -s/l wherever w_1 is, and G is the
-    norm at w_1, s + l·w_1. So ‖w_2‖² is (s/G)² = 1/(1 + l·w_1/s)² of the bound G²/l², which tends to 1 as w_1 does to
-    0. What the paper prints for T = 2, G²/(2l²), is exceeded as soon as l·w_1 < (√2 - 1)s.
+def test_the_second_iterate_comes_arbitrarily_near_to_its_bound():
+    """f = (l/2)w² + s·max(w, 0), δ = 0. From any w_1 > 0 the step 1/l leads to w_2 = -s/l, and G is the norm at w_1,
+    s + l·w_1. So ‖w_2‖² is the share (s/G)² = 1/(1 + l·w_1/s)² of the bound G²/l², which tends to 1 as w_1 tends to 0. The
+    paper prints G²/(2l²) for T = 2, which is exceeded if l·w_1 < (√2 - 1)s.
 
-    With δ > 0 there is no such example: strong convexity has l‖w_2‖ <= ‖h_2‖ <= G, and the bound is above G²/l².
+    With δ > 0 there is no such example: strong convexity implies l‖w_2‖ <= ‖h_2‖ <= G, and the bound is above G²/l².
     """
     for l, s in ((1.0, 1.0), (0.25, 3.0), (40.0, 0.5)):
         ratios = []
@@ -489,8 +476,8 @@ def test_the_second_iterate_comes_as_near_as_it_likes_to_its_bound():
         assert np.all(np.diff(ratios) > 0.0) and 1.0 - 1e-11 < ratios[-1] <= 1.0, ratios
 
 
-def test_the_second_iterate_with_errors_exceeds_what_is_printed_and_not_the_bound():
-    """G is now the norm at w_2, l·(1+δ)s/(l-δ), so ‖w_2‖² = G²/l²: more than what is printed while δ is small."""
+def test_the_second_iterate_with_errors_exceeds_the_printed_bound_and_not_ours():
+    """G is now the norm at w_2, l·(1+δ)s/(l-δ), so ‖w_2‖² = G²/l². For small δ this is more than the printed bound."""
     for delta, exceeds in ((0.01, True), (0.05, True), (0.1, True), (0.3, False), (0.9, False)):
         found, big_g = second_iterate(1.0, 1.0, 1e-9, delta)
         printed = big_g ** 2 * ((1.0 + delta) ** 2 / (2.0 * (1.0 - delta) ** 2) + delta / (1.0 - delta))
@@ -500,7 +487,7 @@ def test_the_second_iterate_with_errors_exceeds_what_is_printed_and_not_the_boun
 
 
 def test_kinked_objectives_stay_under_the_bounds_at_every_step():
-    """Relative errors ±δ, and 0, at random; G is the norm that the run has met."""
+    """Random relative errors of ±δ and 0. G is the largest norm of the run."""
     rng = np.random.default_rng(11)
     for _ in range(60):
         l, s, steps = log_uniform(rng, -1, 1), log_uniform(rng, -2, 2), 40
@@ -509,14 +496,14 @@ def test_kinked_objectives_stay_under_the_bounds_at_every_step():
         start = rng.choice([1.0, -1.0, 1e-6]) * s / l
         f = lambda w: 0.5 * l * w * w + s * np.maximum(w, 0.0)
         wrong = lambda k, w: (1.0 + errors[k]) * h(w)
-        w = run(1.0 / (l - delta), PLIM_SCHEDULE_INVERSE, [start], steps, wrong)[0][:, 0]
+        w = run(1.0 / (l - delta), "inverse", [start], steps, wrong)[0][:, 0]
         big_g = np.abs(h(w))
         for t in range(1, steps + 1):
             a = {"l": l, "big_g": float(np.max(big_g[:t])), "delta": delta, "t": t}
             assert w[t - 1] ** 2 <= library("strongly_convex_iterate", **a) * (1.0 + 1e-12), a
             assert f(np.mean(w[:t])) <= library("strongly_convex_average", **a) * (1.0 + 1e-12), a
         step = rng.uniform(0.05, 0.95) / (2.0 * l - delta)
-        w = run(step, PLIM_SCHEDULE_CONSTANT, [start], steps, wrong)[0][:, 0]
+        w = run(step, "constant", [start], steps, wrong)[0][:, 0]
         big_g = np.abs(h(w))
         for t in range(1, steps + 1):
             a = {"l": l, "big_g": float(np.max(big_g[:t])), "delta": delta, "step": step, "t": t,
@@ -532,11 +519,11 @@ def test_quadratic_objectives_stay_under_the_bound_with_absolute_errors():
         errors = rng.uniform(0.0, 1.0) * 0.9 ** np.arange(steps)
 
         def gradient(k, w):
-            # Backwards, the error that slows the descent the most.
+            # The error that slows the descent most points backwards.
             h = curvature * w
             return h - errors[k - 1] * h / np.linalg.norm(h)
 
-        w = run(1.0 / big_l, PLIM_SCHEDULE_CONSTANT, rng.normal(size=5), steps, gradient)[0]
+        w = run(1.0 / big_l, "constant", rng.normal(size=5), steps, gradient)[0]
         gaps = 0.5 * w ** 2 @ curvature
         for t in range(1, steps + 1):
             a = {"l": l, "big_l": big_l, "deltas": errors[:t - 1].tolist(), "t": t, "initial_gap": float(gaps[0])}
@@ -544,14 +531,14 @@ def test_quadratic_objectives_stay_under_the_bound_with_absolute_errors():
 
 
 def test_the_sum_behind_theorem_5_is_below_twice_the_root_and_not_below_the_printed_one():
-    """Σ_{k<=T} 1/√k against √(T+1), which the paper's proof takes for larger, and 2√T - 1."""
+    """Σ_{k<=T} 1/√k against √(T+1), which is larger according to the paper's proof, and against 2√T - 1."""
     total = Decimal(0)
     for t in range(1, 2001):
         t = Decimal(t)
         total += 1 / t.sqrt()
         assert (total <= (t + 1).sqrt()) == (t < 3), f"T = {t}"
         assert total <= 2 * t.sqrt() - 1, f"T = {t}"
-        # 2√T - 1 for all T: it is 1 at T = 1, and rises by more than the sum does.
+        # By induction for all T: 2√T - 1 is 1 at T = 1, and grows faster than the sum.
         assert 2 * ((t + 1).sqrt() - t.sqrt()) > 1 / (t + 1).sqrt()
 
 
@@ -561,13 +548,13 @@ def printed_convex_average(big_g, diameter, rho, c, t):
 
 
 def bouncing(bounces, fresh):
-    """An average of T = `bounces` + `fresh` exact steps, and the constants of its theorem.
+    """The value at an average of T = `bounces` + `fresh` exact steps, and the constants of its theorem.
 
-    f(w) = max(|v - 1|, w_5, …) in the box [0, 1]^(4 + fresh), where v = (w_1 + w_2 + w_3 + w_4)/2 goes from 0 to 2. All
-    gradients have norm 1; f* = 0 at v = 1 and zeros. From all ones every piece is 1. While the steps are at least 2
-    long, the gradient taken is that of |v - 1|, which throws v from one corner to the opposite one, where the piece is
-    1 again. Then each step takes a coordinate that was not touched before. The last one is 1 in all of w_1 … w_T, and
-    so is f of their average.
+    f(w) = max(|v - 1|, w_5, …) in the box [0, 1]^(4 + fresh), where v = (w_1 + w_2 + w_3 + w_4)/2 is in [0, 2]. All
+    gradients have norm 1; f* = 0 at v = 1 and zeros. At the start, all ones, every piece is 1. While the steps are 2 or
+    longer, the gradient is that of |v - 1|: each step moves v from one corner to the opposite one, where the piece is 1
+    again. After that, each step uses a coordinate that has not moved yet. The last one is 1 in all of w_1 … w_T, and so is
+    f of their average.
     """
     def gradient(k, w):
         g = np.zeros(4 + fresh)
@@ -577,26 +564,26 @@ def bouncing(bounces, fresh):
         else:
             g[4 + k - bounces - 1] = 1.0
             value = w[4 + k - bounces - 1]
-        # It is the gradient of a piece that attains the maximum.
+        # This is the gradient of a piece that attains the maximum.
         assert value == max(abs(w[:4].sum() / 2.0 - 1.0), *w[4:]) == 1.0 and np.linalg.norm(g) == 1.0
         return g
 
     t = bounces + fresh
     c = 2.0 * np.sqrt(bounces) * (1.0 + 1e-15)
-    average = run(c, PLIM_SCHEDULE_INVERSE_SQRT, np.ones(4 + fresh), t, gradient, box=(0.0, 1.0))[1]
+    average = run(c, "inverse_sqrt", np.ones(4 + fresh), t, gradient, box=(0.0, 1.0))[1]
     value = max(abs(average[:4].sum() / 2.0 - 1.0), *average[4:])
     return value, {"big_g": 1.0, "diameter": float(np.sqrt(4.0 + fresh)), "rho": 0.0, "c": float(c), "t": t}
 
 
-def test_an_average_exceeds_what_theorem_5_prints_and_not_the_bound():
-    """With n bounces and 2n - 4 fresh coordinates it is 2/√3 = 1.15 of what is printed, as n grows."""
+def test_an_average_exceeds_the_printed_theorem_5_and_not_our_bound():
+    """With n bounces and 2n - 4 fresh coordinates, the ratio to the printed bound tends to 2/√3 = 1.15 as n grows."""
     excess = []
     for bounces, fresh in ((8, 10), (10, 16), (30, 56), (100, 196), (400, 796)):
         value, constants = bouncing(bounces, fresh)
         assert abs(value - 1.0) < 1e-12
         assert value <= library("convex_average", **constants), constants
         excess.append(value / printed_convex_average(**constants))
-        # Also where the theorem asks for ρ > 0, which exact gradients satisfy.
+        # Also with ρ > 0, as the theorem requires; exact gradients satisfy it.
         assert value > printed_convex_average(**constants | {"rho": 1e-3}), constants
     assert excess[0] > 1.0 and np.all(np.diff(excess) > 0.0) and 1.14 < excess[-1] < 2.0 / np.sqrt(3.0), excess
 
@@ -606,7 +593,7 @@ def tests():
         yield check.about(the_library_evaluates_the_formula, name, name)
     for name, arguments in MONOTONE.items():
         for argument, sign in arguments.items():
-            yield check.about(the_answer_goes_the_right_way, f"{name} in {argument}", name, argument, sign)
+            yield check.about(the_result_moves_in_the_right_direction, f"{name} in {argument}", name, argument, sign)
     for name in CONDITIONS:
         yield check.about(conditions_are_checked_one_by_one, name, name)
     yield from check.named(globals())

@@ -1,13 +1,12 @@
 """Cora, Pubmed, Citeseer and the paper's Mixture graph: sizes, Â and exact gradients against SciPy in float64; and the
-statistics of the Mixture generator. The files are looked for in PLIMSOLL_DATA."""
+statistics of the Mixture generator. PLIMSOLL_DATA names the directory of the files."""
 import os
 import sys
 
 import numpy as np
 import scipy.sparse as sp
 
-from support import check, oracle
-from support.plimsoll import Estimator, Graph, Model
+from support import SPLITS, check, model_of, oracle, pl
 
 # nodes, unique edges and self-loops, features, their non-zeros, classes, train / val / test
 SIZES = {
@@ -22,7 +21,7 @@ SEEDS = range(8)
 
 
 def load(name):
-    """A and X of a data set by SciPy, X with rows that sum to 1 but for Mixture; labels and splits."""
+    """A and X of a data set in SciPy, labels and splits. The rows of X sum to 1, except in Mixture."""
     with np.load(check.data(name), allow_pickle=False) as z:
         n = int(z["num_nodes"])
         e, loops = z["edges"], z["self_loops"]
@@ -33,12 +32,12 @@ def load(name):
         else:
             parts = z["features_data"].astype(np.float64), z["features_indices"], z["features_indptr"]
             x = oracle.normalize_rows(sp.csr_matrix(parts, shape=(n, int(z["num_features"]))))
-        return a, x, z["labels"], [z[key] for key in ("train", "val", "test")]
+        return a, x, z["labels"], [z[key] for key in SPLITS]
 
 
 def open_graph(name):
     """The same in the library."""
-    graph = Graph.load(check.data(name))
+    graph = pl.Graph.load(check.data(name))
     if name != "mixture_paper":
         graph.normalize_features()
     return graph
@@ -52,10 +51,11 @@ def sizes_are_those_of_the_table(name):
         assert graph.num_edges == edges + loops, graph.num_edges
         assert graph.num_features == features, graph.num_features
         assert graph.num_classes == classes, graph.num_classes
-        check.same(graph.labels(), labels, "labels")
-        for split, size in enumerate(splits):
-            assert len(graph.split(split)) == size, f"split {split} has {len(graph.split(split))} nodes"
-            check.same(graph.split(split), of_file[split], f"split {split}")
+        check.same(graph.labels, labels, "labels")
+        for split, size, nodes in zip(SPLITS, splits, of_file):
+            found = getattr(graph, split)
+            assert len(found) == size, f"{split} has {len(found)} nodes"
+            check.same(found, nodes, split)
     assert a.nnz == 2 * edges + loops and a.diagonal().sum() == loops
     assert nonzeros is None or x.nnz == nonzeros
     if name == "citeseer":
@@ -63,20 +63,20 @@ def sizes_are_those_of_the_table(name):
 
 
 def a_hat_is_that_of_scipy(name):
-    """By its rows: Â times random vectors, and Â itself for a few hundred nodes' columns."""
+    """Â times random vectors, and a few hundred columns of Â itself."""
     a, *_ = load(name)
     n = a.shape[0]
     rng = np.random.default_rng(3)
     columns = rng.choice(n, 200, replace=False)
     unit = sp.csr_matrix((np.ones(200, np.float32), (columns, np.arange(200))), shape=(n, 200))
-    for normalization in (oracle.SYMMETRIC, oracle.ROW, oracle.NONE):
+    for normalization in oracle.NORMALIZATIONS:
         a_hat = oracle.normalize_adjacency(a, normalization)
         with open_graph(name) as graph:
             graph.set_normalization(normalization)
             random = rng.normal(size=(n, 8)).astype(np.float32)
             for x, kind in ((random, "Â times random vectors"), (unit, "Â, some columns")):
-                graph.set_features(x)
-                with Model.of([np.eye(x.shape[1])]) as model:
+                graph.features = x
+                with model_of([np.eye(x.shape[1])]) as model:
                     expected = a_hat @ x.astype(np.float64)
                     expected = expected.toarray() if sp.issparse(expected) else expected
                     check.close(model.embed(graph, 0), expected, kind)
@@ -88,21 +88,22 @@ def the_full_gradient_is_that_of_scipy(name):
     classes = SIZES[name][5]
     for hidden in ([], [16]):
         layers = f"{len(hidden) + 1}-layer"
-        with open_graph(name) as graph, Model.gcn([x.shape[1], *hidden, classes], seed=1) as model:
-            weights = [w.astype(np.float64) for w in model.weights()]
+        with open_graph(name) as graph, pl.Model.gcn([x.shape[1], *hidden, classes], seed=1) as model:
+            weights = [w.astype(np.float64) for w in model.weights]
             for lam in (0.0, 0.01):
                 model.set_regularization(lam)
-                loss, gradient = Estimator.full().gradient(model, graph)
+                gradient, loss = pl.Estimator.full().gradient(model, graph)
                 expected = oracle.loss_and_gradient(a_hat, x, labels, weights, splits[0], lam=lam)
                 check.close(loss, expected[0], f"{layers}, loss")
                 check.close(gradient, expected[1], f"{layers}, full gradient")
             batch = splits[0][:256]
-            loss, gradient = Estimator.unbiased().gradient(model, graph, batch)
+            gradient, loss = pl.Estimator.unbiased().gradient(model, graph, batch)
             expected = oracle.loss_and_gradient(a_hat, x, labels, weights, batch, lam=lam)
+            check.close(loss, expected[0], f"{layers}, loss of a batch")
             check.close(gradient, expected[1], f"{layers}, gradient of a batch")
             logits = oracle.embed(a_hat, x, weights)[-1]
             check.close(model.predict(graph), oracle.softmax(logits), f"{layers}, predictions")
-            for split, nodes in enumerate(splits):
+            for split, nodes in zip(SPLITS, splits):
                 loss, accuracy = model.evaluate(graph, split)
                 check.close(loss, oracle.cross_entropy(logits[nodes], labels[nodes]), f"{layers}, loss of a split")
                 share = np.mean(logits[nodes].argmax(1) == labels[nodes])
@@ -110,24 +111,24 @@ def the_full_gradient_is_that_of_scipy(name):
 
 
 def a_sampled_gradient_is_that_of_scipy(name):
-    """The paper's estimator: hidden layer sampled, input exact; and both sampled."""
+    """The paper's estimator (hidden layer sampled, input exact), and both layers sampled."""
     a, x, labels, splits = load(name)
     a_hat = oracle.normalize_adjacency(a)
     rng = np.random.default_rng(5)
     n = a.shape[0]
     batch = rng.choice(splits[0], 256, replace=False)
-    with open_graph(name) as graph, Model.gcn([x.shape[1], 16, SIZES[name][5]], seed=2) as model:
-        weights = [w.astype(np.float64) for w in model.weights()]
+    with open_graph(name) as graph, pl.Model.gcn([x.shape[1], 16, SIZES[name][5]], seed=2) as model:
+        weights = [w.astype(np.float64) for w in model.weights]
         for draws in ([None, rng.integers(0, n, 400)], [rng.integers(0, n, 800), rng.integers(0, n, 400)]):
-            for distribution in (oracle.UNIFORM, oracle.IMPORTANCE, oracle.NEIGHBORS, oracle.LADIES):
-                estimator = Estimator.consistent([0 if nodes is None else len(nodes) for nodes in draws])
-                estimator.set_distribution(distribution)
+            for distribution in oracle.DISTRIBUTIONS:
+                sizes = [0 if nodes is None else len(nodes) for nodes in draws]
+                estimator = pl.Estimator.consistent(sizes, distribution=distribution)
                 for layer, nodes in enumerate(draws):
                     if nodes is not None:
                         estimator.set_draws(layer, nodes)
-                loss, gradient = estimator.gradient(model, graph, batch)
+                gradient, loss = estimator.gradient(model, graph, batch)
                 expected = oracle.loss_and_gradient(a_hat, x, labels, weights, batch, draws, distribution)
-                check.close(loss, expected[0], "2-layer, loss as sampled")
+                check.close(loss, expected[0], "2-layer, sampled loss")
                 check.close(gradient, expected[1], "2-layer, sampled gradient")
 
 
@@ -135,8 +136,8 @@ def a_sampled_gradient_is_that_of_scipy(name):
 
 
 def mixture(seed, nodes_per_class=2000):
-    """The arrays of a generated graph, by way of a file."""
-    with check.folder() as folder, Graph.from_mixture(nodes_per_class, seed) as graph:
+    """The arrays of a generated graph, from the file that it saves."""
+    with check.folder() as folder, pl.Graph.from_mixture(nodes_per_class, seed) as graph:
         path = os.path.join(folder, "mixture.npz")
         graph.save(path)
         with np.load(path, allow_pickle=False) as z:
@@ -155,7 +156,7 @@ def test_mixture_has_the_sizes_and_splits_of_the_paper():
 
 
 def test_mixture_has_the_means_and_deviations_of_the_paper():
-    """Each mean and each deviation within 5 standard errors; over all seeds together too, where the error is small."""
+    """Each mean and deviation within 5 standard errors: for each seed, and for all seeds together, where the error is small."""
     points = np.array([mixture(seed)["features"].astype(np.float64).reshape(3, 2000, 2) for seed in SEEDS])
     for part in [points[i:i + 1] for i in range(len(points))] + [points]:
         count = part.shape[0] * 2000
@@ -163,7 +164,7 @@ def test_mixture_has_the_means_and_deviations_of_the_paper():
         error = DEVIATIONS[:, None] / np.sqrt(count)
         assert np.all(np.abs(mean - MEANS) <= 5 * error), f"means {mean}"
         assert np.all(np.abs(deviation - DEVIATIONS[:, None]) <= 5 * error / np.sqrt(2)), f"deviations {deviation}"
-    # Both coordinates are independent, of each other and of the next node, and normal: third and fourth moments.
+    # The coordinates are independent of each other and of the next node, and normal: third and fourth moments.
     z = (points - MEANS[:, None]) / DEVIATIONS[:, None, None]
     count = z.size
     assert abs(np.mean(z[..., 0] * z[..., 1])) <= 5 / np.sqrt(count / 2)
@@ -205,7 +206,7 @@ def test_mixture_has_the_edges_of_the_paper():
 
 
 def test_mixture_links_all_nodes_alike():
-    """Degrees are Poisson-like: their mean and variance over all nodes, and no trend along the nodes of a class."""
+    """Degrees have the mean and variance of a Poisson distribution, and no trend along the nodes of a class."""
     degrees = np.zeros((len(SEEDS), 6000))
     for i, seed in enumerate(SEEDS):
         degrees[i] = np.bincount(mixture(seed)["edges"].ravel(), minlength=6000)
@@ -223,9 +224,9 @@ def test_mixture_is_symmetric_and_depends_on_the_seed_alone():
         check.same(again[key], array, key)
     assert not np.array_equal(one["features"], other["features"])
     assert not np.array_equal(one["edges"][:100], other["edges"][:100])
-    with Graph.from_mixture(100, 7) as graph, Model.of([np.eye(300)]) as model:
+    with pl.Graph.from_mixture(100, 7) as graph, model_of([np.eye(300)]) as model:
         graph.set_normalization(oracle.NONE)
-        graph.set_features(np.eye(300, dtype=np.float32))
+        graph.features = np.eye(300, dtype=np.float32)
         a = model.embed(graph, 0)
         check.same(a, a.T, "A and its transpose")
         assert np.all(np.diag(a) == 0) and a.sum() == 2 * graph.num_edges
@@ -235,10 +236,10 @@ def test_mixture_of_other_sizes():
     for nodes_per_class in (1, 2, 3, 7, 500):
         z = mixture(3, nodes_per_class)
         train, val = nodes_per_class * 2 // 5, nodes_per_class // 5
-        sizes = [len(z[name]) for name in ("train", "val", "test")]
+        sizes = [len(z[name]) for name in SPLITS]
         check.same(sizes, np.array([train, val, nodes_per_class - train - val]) * 3, "splits")
         assert len(z["labels"]) == 3 * nodes_per_class
-    with Graph.from_mixture(20_000, 0) as graph:
+    with pl.Graph.from_mixture(20_000, 0) as graph:
         # The number of edges grows with the square of the nodes: 100 times those of the paper.
         expected = 3 * 2e4 * (2e4 - 1) / 2 * (1 - (1 - 1e-3) ** 2) + 3 * 4e8 * (1 - (1 - 2e-4) ** 2)
         assert abs(graph.num_edges - expected) <= 5 * np.sqrt(expected), graph.num_edges

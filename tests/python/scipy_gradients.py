@@ -1,20 +1,19 @@
 """Â, embeddings, predictions, evaluations, losses and gradients of random graphs against SciPy in float64.
 
-Draws are pinned, so that every estimator has one right answer: within 1e-5 of the norm.
+Draws are pinned, so every estimator has one right result. Tolerance: 1e-5 of the norm.
 """
 import sys
 
 import numpy as np
 
-from support import check, oracle
+from support import SPLITS, check, model_of, oracle, pl
 from support.cases import all_cases, confident
-from support.plimsoll import Estimator, Model
 
 
 def a_hat_is_right(case):
-    """With X = I and W = I a model of one layer gives Â itself."""
-    with case.graph() as graph, Model.of([np.eye(case.n)]) as model:
-        graph.set_features(np.eye(case.n, dtype=np.float32))
+    """With X = I and W = I a model of one layer computes Â itself."""
+    with case.graph() as graph, model_of([np.eye(case.n)]) as model:
+        graph.features = np.eye(case.n, dtype=np.float32)
         check.close(model.embed(graph, 0), case.a_hat.toarray(), "Â")
 
 
@@ -28,7 +27,7 @@ def inference_is_right(case):
         probabilities = oracle.softmax(expected[-1])
         check.close(model.predict(graph), probabilities, "predict")
         check.same(model.predict(graph, some), model.predict(graph)[some], "predict: a list and all nodes")
-        for split, nodes in enumerate(case.splits):
+        for split, nodes in zip(SPLITS, case.splits):
             if len(nodes) == 0:
                 continue
             loss, accuracy = model.evaluate(graph, split)
@@ -39,8 +38,8 @@ def inference_is_right(case):
 
 
 def accuracy_of(logits, labels):
-    """The accuracy, and the share of nodes for which rounding may decide between two classes. A node that nothing
-    reaches has zeros for logits, exactly, and goes to the first class."""
+    """The accuracy, and the share of nodes for which rounding may decide between two classes. A node without any input has
+    logits of exactly zero, and is assigned to the first class."""
     two = np.sort(np.pad(logits, ((0, 0), (1, 0)), constant_values=-np.inf), axis=1)[:, -2:]
     unsure = (two[:, 1] - two[:, 0] <= 1e-5 * np.abs(logits).max(1)) & np.any(logits != 0, axis=1)
     return np.mean(logits.argmax(1) == labels), np.mean(unsure)
@@ -52,13 +51,13 @@ def exact_gradients_are_right(case):
     def expected(batch):
         return oracle.loss_and_gradient(case.a_hat, case.x, case.labels, case.weights, batch, lam=case.lam)
 
-    with case.graph() as graph, case.model() as model, Estimator.full() as full, Estimator.unbiased() as unbiased:
-        exact = Estimator.consistent([0] * len(case.weights))
+    with case.graph() as graph, case.model() as model, pl.Estimator.full() as full, pl.Estimator.unbiased() as unbiased:
+        exact = pl.Estimator.consistent([0] * len(case.weights))
         compare("full", full.gradient(model, graph), expected(train))
         compare("unbiased: all training nodes", unbiased.gradient(model, graph), expected(train))
         compare("unbiased: a batch", unbiased.gradient(model, graph, case.batch), expected(case.batch))
         compare("consistent: no layer sampled", exact.gradient(model, graph, case.batch), expected(case.batch))
-        # The same when ÂX is not kept but computed row by row.
+        # The same if ÂX is not cached but computed row by row.
         graph.set_cache(0)
         compare("full: without a cache", full.gradient(model, graph), expected(train))
         compare("unbiased: without a cache", unbiased.gradient(model, graph, case.batch), expected(case.batch))
@@ -67,16 +66,7 @@ def exact_gradients_are_right(case):
 def sampled_gradients_are_right(case):
     with case.graph() as graph, case.model() as model:
         for name, distribution, draws in case.plans:
-            # A layer with pinned draws has as many as are pinned, whatever its sample size.
-            sizes = [0 if nodes is None else 1 + layer for layer, nodes in enumerate(draws)]
-            with Estimator.consistent(sizes) as estimator:
-                if isinstance(distribution, np.ndarray):
-                    estimator.set_weights(distribution)
-                else:
-                    estimator.set_distribution(distribution)
-                for layer, nodes in enumerate(draws):
-                    if nodes is not None:
-                        estimator.set_draws(layer, nodes)
+            with case.estimator(distribution, draws) as estimator:
                 for batch in (case.batch, None):
                     found = estimator.gradient(model, graph, batch)
                     nodes = case.splits[0] if batch is None else batch
@@ -86,23 +76,23 @@ def sampled_gradients_are_right(case):
 
 
 def a_confident_model_has_an_exact_gradient(case):
-    """p - 1 is taken without cancellation: few wrong digits in p would be many in a small gradient."""
+    """p - 1 is computed without cancellation: a few wrong digits in p would be many in a small gradient."""
     train = case.splits[0]
-    # The rounding of a logit is an error of its exponential, and so of the small gradient, relative to it.
+    # The rounding of a logit is a relative error of its exponential, and so of the small gradient.
     rounding = 2.0 ** -24 * np.abs(oracle.embed(case.a_hat, case.x, case.weights)[-1]).max()
     tolerance = check.TOLERANCE + 4 * rounding
-    with case.graph() as graph, case.model() as model, Estimator.full() as full:
+    with case.graph() as graph, case.model() as model, pl.Estimator.full() as full:
         expected = oracle.loss_and_gradient(case.a_hat, case.x, case.labels, case.weights, train)
-        loss, gradient = full.gradient(model, graph)
+        gradient, loss = full.gradient(model, graph)
         check.close(gradient, expected[1], "confident model, gradient", tolerance)
         check.close(loss, expected[0], "confident model, loss", tolerance)
-        check.close(model.evaluate(graph, 0)[0], expected[0], "confident model, evaluate", tolerance)
+        check.close(model.evaluate(graph, "train").loss, expected[0], "confident model, evaluate", tolerance)
 
 
 def compare(what, found, expected):
     kind = what.split(":")[0]
-    check.close(found[0], expected[0], f"{kind}, loss: {what}")
-    check.close(found[1], expected[1], f"{kind}, gradient: {what}")
+    check.close(found.loss, expected[0], f"{kind}, loss: {what}")
+    check.close(found.values, expected[1], f"{kind}, gradient: {what}")
 
 
 def tests():

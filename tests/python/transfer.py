@@ -1,21 +1,18 @@
-"""A model goes to another graph: trained on a part of Cora, it predicts on all of it; trained on one Mixture graph, on
-another. Cora is looked for in PLIMSOLL_DATA."""
+"""Models on other graphs: one trained on a part of Cora predicts on all of it; one trained on a Mixture graph predicts on
+another. PLIMSOLL_DATA names the directory of Cora."""
 import sys
 
 import numpy as np
 import scipy.sparse as sp
 
 from datasets import load
-from support import check, oracle
-from support.plimsoll import (Estimator, Graph, Model, PLIM_SCHEDULE_INVERSE_SQRT, PLIM_SPLIT_TEST, PLIM_SPLIT_TRAIN,
-                              PLIM_SPLIT_VAL)
-from support.training import Optimizer, train
+from support import SPLITS, check, graph_of_edges, oracle, pl
 
 SEEDS = range(3)
 
 
 class Part:
-    """Some nodes of a data set, in a new order, and the edges among them; labels and splits go along."""
+    """Some nodes of a data set in a new order, and the edges between them, with their features, labels and splits."""
 
     def __init__(self, a, x, labels, splits, nodes):
         place = np.full(a.shape[0], -1)
@@ -27,26 +24,20 @@ class Part:
 
     def graph(self):
         upper = self.a.row <= self.a.col
-        graph = Graph.from_edges(len(self.nodes), np.stack([self.a.row[upper], self.a.col[upper]], 1))
-        graph.set_features(self.x)
-        graph.set_labels(self.labels)
-        for split, nodes in enumerate(self.splits):
-            graph.set_split(split, nodes)
-        return graph
+        return graph_of_edges(len(self.nodes), np.stack([self.a.row[upper], self.a.col[upper]], 1), features=self.x,
+                              labels=self.labels, **dict(zip(SPLITS, self.splits)))
 
 
 def trained(graph, layers, estimator, optimizer, seed):
-    """A model that never saw more than this graph."""
-    model = Model.gcn([graph.num_features] + [16] * (layers - 1) + [graph.num_classes], seed)
+    """A model that has seen this graph only."""
+    model = pl.Model.gcn([graph.num_features] + [16] * (layers - 1) + [graph.num_classes], seed=seed)
     estimator.set_seed(seed)
-    train(model, graph, estimator, optimizer, seed=seed)
+    pl.train(model, graph, estimator, optimizer, seed=seed)
     return model
 
 
 def sgd(step):
-    optimizer = Optimizer.sgd(step)
-    optimizer.set_schedule(PLIM_SCHEDULE_INVERSE_SQRT)
-    return optimizer
+    return pl.Optimizer.sgd(step, schedule="inverse_sqrt")
 
 
 def accuracy(model, graph, nodes, labels):
@@ -54,16 +45,16 @@ def accuracy(model, graph, nodes, labels):
 
 
 def check_against_scipy(model, graph, part, what):
-    """Predictions on a graph are those of its own Â, whatever graph the weights come from."""
-    weights = [w.astype(np.float64) for w in model.weights()]
+    """Predictions on a graph use its own Â, whichever graph the model was trained on."""
+    weights = [w.astype(np.float64) for w in model.weights]
     expected = oracle.softmax(oracle.embed(part.a_hat, part.x, weights)[-1])
     check.close(model.predict(graph), expected, what)
 
 
 def a_part_of_cora_is_enough_for_the_rest(layers, estimator_of, what):
-    """A fifth of the nodes is held back, with all its edges; then it comes back. A second model knows the whole graph
-    from the start, but not the labels of that fifth. Both must be far from the share of the most frequent class, and
-    near each other: 5 points, in the mean over the seeds."""
+    """A fifth of the nodes is held back, with all its edges, and returns after training. A second model knows the whole
+    graph from the start, but not the labels of that fifth. In the mean over the seeds, both must be far above the share of
+    the most frequent class, and within 5 points of each other."""
     a, x, labels, splits = load("cora")
     n = a.shape[0]
     step = {1: 1e3, 2: 1e2}[layers]
@@ -89,20 +80,20 @@ def a_part_of_cora_is_enough_for_the_rest(layers, estimator_of, what):
     assert abs(np.mean(inductive) - np.mean(transductive)) <= 0.05, text
 
 
-def test_a_model_of_one_mixture_graph_serves_another():
-    with Graph.from_mixture(2000, 1) as one, Graph.from_mixture(700, 2) as other:
-        with trained(one, 2, Estimator.consistent([0, 800]), Optimizer.adam(0.01), 1) as model:
-            here = model.evaluate(one, PLIM_SPLIT_TEST)[1]
-            there = [model.evaluate(other, split)[1] for split in (PLIM_SPLIT_TRAIN, PLIM_SPLIT_VAL, PLIM_SPLIT_TEST)]
-    # A smaller graph links a node to fewer others, so it is harder; the share of each class is a third.
+def test_a_model_of_one_mixture_graph_predicts_on_another():
+    with pl.Graph.from_mixture(2000, 1) as one, pl.Graph.from_mixture(700, 2) as other:
+        with trained(one, 2, pl.Estimator.consistent([0, 800]), pl.Optimizer.adam(0.01), 1) as model:
+            here = model.evaluate(one, "test").accuracy
+            there = [model.evaluate(other, split).accuracy for split in SPLITS]
+    # In a smaller graph a node has fewer neighbours, so it is harder. Each class has a third of the nodes.
     print(f"Mixture: {here:.1%} on the graph of training, {np.mean(there):.1%} on a smaller one")
     assert here > 0.8 and np.mean(there) > 0.6
 
 
 def tests():
-    estimators = {"1-layer, unbiased": (1, Estimator.unbiased), "2-layer, unbiased": (2, Estimator.unbiased),
-                  "1-layer, consistent": (1, lambda: Estimator.consistent([800])),
-                  "2-layer, consistent": (2, lambda: Estimator.consistent([0, 800]))}
+    estimators = {"1-layer, unbiased": (1, pl.Estimator.unbiased), "2-layer, unbiased": (2, pl.Estimator.unbiased),
+                  "1-layer, consistent": (1, lambda: pl.Estimator.consistent([800])),
+                  "2-layer, consistent": (2, lambda: pl.Estimator.consistent([0, 800]))}
     for what, (layers, estimator_of) in estimators.items():
         yield check.about(a_part_of_cora_is_enough_for_the_rest, what, layers, estimator_of, what)
     yield from check.named(globals())

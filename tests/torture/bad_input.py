@@ -1,7 +1,7 @@
-"""Bad input: every function of the header, every argument wrong in every way, each function in a process of its own.
+"""Bad input: every function of the header with every kind of wrong argument, each function in its own process.
 
-Promise: a status that is not 255 with a message that names the argument or its value; getters answer 0; out-parameters
-stay as they were; afterwards the valid call gives what it gives without the bad one before it.
+Promise: the status is not 255, and the message names the argument or its value. Getters return 0. Out-parameters are not
+written. Afterwards, a valid call has the same result as without the bad one.
 
   bad_input.py [--long] [--seed N] [function …]
 """
@@ -18,8 +18,8 @@ from world import Misaligned, World, length_of, load
 
 OK, NULL_POINTER, INVALID, SHAPE, TOO_SMALL, HANDLE, INTERNAL, POISONED = 0, 1, 2, 3, 5, 13, 255, 11
 FEWEST = 20
-SECONDS = 20  # a call that takes longer hangs
-MEMORY = 6 << 30  # a size that is too large must not get its memory
+SECONDS = 20  # after this time a call counts as hanging
+MEMORY = 6 << 30  # the limit of the process: a size that is too large must not be allocated
 
 SIZE_MAX = 2 ** 64 - 1
 SIZES = [0, 1, 2 ** 31, 2 ** 32, 2 ** 62, 2 ** 62 + 1, 2 ** 63, 2 ** 63 + 1, SIZE_MAX // 4, SIZE_MAX // 2, SIZE_MAX - 1, SIZE_MAX]
@@ -36,37 +36,36 @@ FOREIGN = [1, 2, 3, 7, 8, 0x1000, 0xdeadbeef, 0x7fff_ffff_ffff, 0x506c_0000_0000
            0x506c_ffff_ffff_ffff, 0x506c_0000_00ff_ffff, 0x8000_0000_0000_0000, 0xffff_ffff_ffff_fffe, SIZE_MAX,
            0x506d_0000_0000_0001]
 
-# A count says how many elements an array has, and nothing can check that it does: 2^31 or 2^32 elements that are not
-# there are the caller's own undefined behaviour, as for memcpy(). These counts are tried only where the library can see
-# from other arguments that they are wrong, and so must not read. Larger ones fit no address space and are tried always.
+# Nothing can check that an array has as many elements as its count says: with 2^31 or 2^32 the behaviour is undefined, as for
+# memcpy(). So these counts are tried only where other arguments show that they are wrong, and the library must not read.
+# Larger counts exceed every address space and are always tried.
 BELIEVED = [2 ** 31, 2 ** 32]
 SEEN_WRONG = {
     ("plim_graph_set_features", "num_features"), ("plim_graph_set_sparse_features", "num_features"),
     ("plim_graph_from_csr", "num_nodes"), ("plim_model_set_parameters", "count"), ("plim_optimizer_update", "count"),
 }
 
-# The last offset of an indptr is a count too; only values that fit no address space are put there.
+# The last offset of an indptr is a count too, so only values that exceed every address space are tried there.
 OFFSETS_AT_THE_END = [2 ** 63 - 1, -1, -2 ** 63]
 
-# Messages that need not name the argument that was changed: the function, what the message says instead, and why that
-# is right.
+# Messages that need not name the changed argument: the function, words of the message, and the reason.
 OTHER_WORDS = [
-    ("plim_bound_", "exceeds the range of a double", "several arguments together make the bound"),
-    ("plim_sample_delta", "too few draws", "what suffices depends on all arguments; the message names N and δ"),
-    ("plim_tail_probability", "are needed", "sizes × deltas overflow the buffer before either is looked at"),
+    ("plim_bound_", "exceeds the range of a double", "the bound depends on several arguments"),
+    ("plim_sample_delta", "too few draws", "the number depends on all arguments; the message names N and δ"),
+    ("plim_tail_probability", "are needed", "sizes × deltas exceed the buffer before either is read"),
     ("plim_model_embed", "are needed", "another layer is wider"),
 ]
 
 
 class Case:
-    """One wrong argument: what to put for it, and what must come of it (`expect`, a status, or None for any)."""
+    """One wrong argument: its value, and the status to expect, or None for any."""
 
     def __init__(self, name, parameter, value, expect=None):
         self.name, self.parameter, self.value, self.expect = name, parameter, value, expect
 
 
 def handles_to_try(world, kind):
-    """(name, handle) for everything that is no live handle of this type."""
+    """(name, handle) of everything that is not a live handle of this type."""
     for value in FOREIGN:
         yield f"foreign {value:#x}", value
     stale = world.make(kind) if kind not in ("plim_plan", "plim_tail", "plim_history") else None
@@ -80,7 +79,7 @@ def handles_to_try(world, kind):
     for other in World.header.handles:
         if other != kind:
             yield f"a {other}", world.handle(other)
-    for bit in (0, 23, 24, 30, 47, 48, 63):  # the bits between may make another live handle
+    for bit in (0, 23, 24, 30, 47, 48, 63):  # the bits between could make another live handle
         yield f"bit {bit} flipped", world.handle(kind) ^ (1 << bit)
     yield "an address", ctypes.addressof(BLOCK)
 
@@ -90,7 +89,7 @@ BLOCK = ctypes.create_string_buffer(64)
 
 
 def cases(world, function, values):
-    """Every way in which one argument can be wrong."""
+    """All cases in which one argument is wrong."""
     for p in function.parameters:
         if p.kind == "handle":
             expected = NULL_POINTER if not p.optional else None
@@ -140,7 +139,7 @@ def text_cases(world, function, p):
                        ("control characters", world.file("").encode() + b"\x01\n\t\x7f"), ("a slash", b"/"),
                        ("dots", b".."), ("a trailing slash", world.file("folder/").encode())]:
         yield Case(f"{p.name} {name}", p, path)
-    if not writes:  # a save would put a file in the place of a device
+    if not writes:  # a save would replace a device by a file
         for path in ("/dev/null", "/proc/self/status", "/proc/self/mem", __file__, "/etc", sys.executable):
             yield Case(f"{p.name} {path}", p, path.encode())
 
@@ -171,7 +170,7 @@ def number_cases(world, function, p, values):
 
 
 def free_standing(world, function):
-    """Cases of a function without arguments, or with an out-parameter alone: what surrounds the call is odd."""
+    """Cases for functions without arguments, or with only an out-parameter: wrong calls before the valid one."""
     if not function.parameters:
         def surrounded(i):
             for kind in World.header.handles:
@@ -187,7 +186,7 @@ def free_standing(world, function):
         getattr(world.library, other + "_free")(handle)
         expected = FIRST.setdefault(function.name, world.witness(kind, world.new(function.name.removeprefix("plim_"))))
         if other != kind and world.witness(kind, handle) != expected:
-            raise AssertionError(f"{other}_free() hurt a new {kind}")
+            raise AssertionError(f"{other}_free() changed a new {kind}")
         getattr(world.library, kind + "_free")(handle)
         getattr(world.library, kind + "_free")(handle)
 
@@ -198,8 +197,8 @@ def free_standing(world, function):
 FIRST = {}
 
 
-def said(function, case, message, base):
-    """Whether a message tells which argument, or which value."""
+def names_argument(function, case, message, base):
+    """Whether a message names the argument or its value."""
     p = case.parameter
     related = {p.name} | {q.name for q in function.parameters if q.kind in ("array", "buffer") and p.name in (
         length_of(function, q) or "")}
@@ -215,12 +214,12 @@ def said(function, case, message, base):
 
 
 def judge(world, function, case, result):
-    """What is wrong with an answer, or None."""
+    """What is wrong with a result, or None."""
     if not function.gives_status:
         if function.result == "const char *":
             return None if result.value else "NULL"
         expect_nothing = case.expect is not None and case.expect != OK
-        return f"answered {result.value}" if expect_nothing and result.value not in (0, None, 0.0) else None
+        return f"returned {result.value}" if expect_nothing and result.value not in (0, None, 0.0) else None
     status = result.value
     if status in (INTERNAL, POISONED):
         return f"status {status}: {result.message}"
@@ -229,14 +228,14 @@ def judge(world, function, case, result):
     if status == OK:
         for p in function.parameters:
             if p.kind == "buffer" and p.type in ("double", "float") and p.name in result.after and nan_in(p, result):
-                return f"a NaN in {p.name} as success"
+                return f"success with a NaN in {p.name}"
         return None
     if not result.message:
         return f"status {status} without a message"
     kept = result.untouched or (status in (9, 10) and function.name in ("plim_train", "plim_optimizer_minimize"))
     if not kept:
         return f"status {status}, but an out-parameter was written"
-    if status in (NULL_POINTER, INVALID, SHAPE, TOO_SMALL, HANDLE) and not said(function, case, result.message, None):
+    if status in (NULL_POINTER, INVALID, SHAPE, TOO_SMALL, HANDLE) and not names_argument(function, case, result.message, None):
         return f"status {status} with a message that names neither argument nor value: {result.message}"
     return None
 
@@ -252,28 +251,28 @@ def nan_in(p, result):
 
 
 def state_after_base(library, folder, function, before=None, prepare=lambda world: None):
-    """What a valid call gives, and what its handles are afterwards. `prepare` may change the world, and `before` is done
-    before the call."""
+    """The result of a valid call, and the state of its handles afterwards. `prepare` may change the world; `before` runs before
+    the call."""
     world = World(library, folder)
     prepare(world)
     values = world.base(function)
     first = before(world, values) if before else None
     result = world.call(function, values)
     if function.gives_status and result.value != OK:
-        return first, f"the valid call gives {result.value}: {result.message}"
-    told = [result.value, {n: b for n, b in result.after.items() if n not in result.handles}]
+        return first, f"the valid call returns {result.value}: {result.message}"
+    state = [result.value, {n: b for n, b in result.after.items() if n not in result.handles}]
     for p in function.parameters:
         if p.name in result.handles:
-            told.append(world.witness(p.type, result.handles[p.name]))
+            state.append(world.witness(p.type, result.handles[p.name]))
             getattr(library, p.type + "_free")(result.handles[p.name])
         elif p.kind == "handle" and not function.is_free:
-            told.append(world.witness(p.type, values[p.name]))
+            state.append(world.witness(p.type, values[p.name]))
     world.close()
-    return first, told
+    return first, state
 
 
 def run_function(library, function, options, tell):
-    """All cases of one function; tell() each failure. Gives the number of cases."""
+    """Runs all cases of one function and reports each failure with tell(). Returns the number of cases."""
     with children.folder() as folder:
         os.mkdir(os.path.join(folder, "folder"))
         os.chdir(folder)
@@ -292,7 +291,7 @@ def run_function(library, function, options, tell):
             outcome = {}
 
             def bad(world, values):
-                # Handles of the template stay alive, so that one put in another's place is live.
+                # The template keeps its handles alive, so a handle of the wrong type is a live one.
                 result = world.call(function, {**values, case.parameter.name: case.value})
                 outcome["wrong"], outcome["status"] = judge(world, function, case, result), result.value
                 for p in function.parameters:
@@ -310,25 +309,25 @@ def run_function(library, function, options, tell):
             elif isinstance(found, str) and (outcome["status"] != OK or " 255:" in found or " 11:" in found):
                 tell("failed", f"{case.name}: afterwards {found}")
             elif found != expected and function.gives_status and outcome["status"] != OK:
-                tell("failed", f"{case.name}: afterwards the valid call gives something else")
+                tell("failed", f"{case.name}: afterwards the valid call has another result")
         for name, surround in free_standing(template, function):
             tried += 1
             tell("case", name)
             surround()
             _, found = state_after_base(library, folder, function)
             if found != expected and function.name != "plim_last_error":
-                tell("failed", f"{name}: the valid call gives something else")
+                tell("failed", f"{name}: the valid call has another result")
         if options.long:
             tried += pairs(library, folder, function, template, options, tell)
         return tried
 
 
 def pairs(library, folder, function, template, options, tell):
-    """Several arguments wrong at once, at random. Whether a message is right cannot be said then."""
+    """Several wrong arguments at once, chosen at random. Messages are not checked here."""
     chance = random.Random(options.seed)
     base = template.base(function)
     every = list(cases(template, function, base))
-    # A capacity that the buffer does not have is a lie, and harmless only while the result fits all the same.
+    # A capacity larger than the buffer is undefined behaviour unless the result fits anyway.
     every = [c for c in every if c.parameter.name != "capacity" or c.value <= base["capacity"]]
     count = 0
     while len({c.parameter.name for c in every}) > 1 and count < 300:
@@ -363,7 +362,7 @@ def main():
     names = {f.name for f in functions}
     failed = 0
     if names != listed:
-        print(f"the header was not understood: {sorted(names ^ listed)}")
+        print(f"header.py and tests/abi/symbols.txt differ: {sorted(names ^ listed)}")
         failed += 1
     counts = {}
     for function in functions:

@@ -1,4 +1,4 @@
-"""Runs something in a child process, so that a crash is named and nothing printed goes unseen."""
+"""Runs a test in a child process, so that a crash or any output becomes a failure with a name."""
 import os
 import resource
 import signal
@@ -7,14 +7,14 @@ import traceback
 
 
 def folder():
-    """A new folder, in memory if there is such a place: what is tested there is not the disk."""
+    """A new folder, in memory if possible: the tests are not about the disk."""
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="plimsoll-", dir=place)
 
 
 def run(body, memory=None, told=None):
-    """Calls body(tell) in a fork. tell("case", text) says what is being tried, tell("failed", text) what went wrong;
-    tell("told", text) is added to `told`. Gives what the body returned as a number, the failures, and the number of cases."""
+    """Calls body(tell) in a fork. tell("case", text) announces a case, tell("failed", text) reports a failure, and
+    tell("told", text) adds a text to `told`. Returns the number that body returns, the failures, and the number of cases."""
     reading, writing = os.pipe()
     printed = tempfile.TemporaryFile()
     child = os.fork()

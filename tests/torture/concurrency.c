@@ -1,7 +1,7 @@
 /* Concurrency: 16 threads on shared const handles and on handles of their own; several threads on one mutable handle;
  * handles freed while others use them.
  *
- * Promise: right answers, or status 14 (busy) for a mutable handle, or status 13 for one that was freed; nothing else.
+ * Promise: right results, or status 14 (busy) for a mutable handle, or status 13 for a freed one; nothing else.
  *
  *   concurrency [--long]  100,000 calls for each thread, or 3,000
  */
@@ -15,13 +15,13 @@ enum { THREADS = 16, NODES = 90, CLASSES = 3, PARAMETERS = 40, MANY = 100000 };
 
 static unsigned long calls_per_thread = 3000;
 
-/* What all threads share, and the answers they must get. */
+/* What all threads share, and the results they must get. */
 static plim_graph *graph;
 static plim_model *model;
 static float probabilities[NODES * CLASSES], parameters[PARAMETERS];
 static double loss;
 
-/* A thread's count of calls, by what they answered. */
+/* A thread's number of calls, by result. */
 typedef struct tally {
   unsigned long right, busy, gone, wrong;
   char first_wrong[256];
@@ -125,8 +125,8 @@ static void *share(void *argument) {
   return NULL;
 }
 
-/* One mutable model for all, large enough for calls to meet. Each thread writes its own number into all parameters; whoever
- * reads sees one number alone. */
+/* One mutable model for all, large enough for calls to overlap. Each thread writes its own number into all parameters, so a
+ * reader must see only one number. */
 static plim_model *contested;
 
 static void *contend(void *argument) {
@@ -155,7 +155,7 @@ static void *contend(void *argument) {
   return NULL;
 }
 
-/* One thread frees a model and puts another in its place, over and over; the others use what they find. */
+/* One thread replaces a model again and again and frees the old one; the others use the current one. */
 static _Atomic(plim_model *) current;
 static atomic_int replacing;
 
@@ -234,7 +234,7 @@ int main(int argc, char **argv) {
     CHECK_OK(plim_model_set_parameters(contested, zeros, MANY));
     sum = run_threads(contend, THREADS, "concurrency, one mutable handle");
     CHECK(sum.right > 0 && sum.busy > 0 && sum.right + sum.busy == THREADS * (calls_per_thread / 10));
-    CHECK_OK(plim_model_set_parameters(contested, zeros, MANY)); /* nobody has left it locked */
+    CHECK_OK(plim_model_set_parameters(contested, zeros, MANY)); /* no thread has left it locked */
     plim_model_free(contested);
   }
 

@@ -1,7 +1,7 @@
-"""Crash: a training run that writes checkpoints is killed (kill -9) at random moments and goes on, again and again.
+"""Crash: a training run that writes checkpoints is killed (kill -9) at random moments and resumed, many times.
 
-Promise: after every kill the checkpoint loads, and the run that goes on from it ends in the very same bits as one that was
-never killed: parameters, average and history. What a kill leaves half-written goes with the next checkpoint.
+Promise: after every kill the checkpoint loads, and the resumed run ends with the bits of a run that was never killed:
+parameters, average and history. The next checkpoint removes a file that a kill has left incomplete.
 
   crash.py [--long] [--kills N] [--seed N]
 """
@@ -30,7 +30,7 @@ def handles(world):
 
 
 def run(library, path):
-    """Trains to the end, from the checkpoint on if there is one, and gives all that the run leaves."""
+    """Trains to the end, from the checkpoint if there is one, and returns the results of the run."""
     world = World(library, os.path.dirname(path))
     options = world.new("train_options_new")
     world.ok("train_options_set_epochs", options, EPOCHS)
@@ -40,15 +40,15 @@ def run(library, path):
     made = handles(world)
     history = ctypes.c_void_p(0)
     world.ok("train", *made, options, ctypes.addressof(history))
-    told = [world.copied("model_get_parameters", "f", 40, made[0]),
-            world.copied("optimizer_average", "f", 40, made[3])]
-    # All columns of the history but the seconds.
-    told += [world.copied("history_copy", "d", EPOCHS, history.value, c) for c in (0, 1, 2, 4, 5, 6)]
-    return told
+    results = [world.copied("model_get_parameters", "f", 40, made[0]),
+               world.copied("optimizer_average", "f", 40, made[3])]
+    # All columns of the history except the seconds.
+    results += [world.copied("history_copy", "d", EPOCHS, history.value, c) for c in (0, 1, 2, 4, 5, 6)]
+    return results
 
 
 def killed(library, path, after):
-    """Starts a run in a child and kills it after so many seconds. Whether it was still at work."""
+    """Starts a run in a child and kills it after this many seconds. Returns whether it was still running."""
     child = os.fork()
     if child == 0:
         os._exit(0 if run(library, path) else 1)
@@ -80,13 +80,13 @@ def main():
             left = set()
             while kills < wanted:
                 tell("case", f"kill {kills + 1}")
-                at_work = killed(library, path, chance.uniform(0, seconds / 3))
+                running = killed(library, path, chance.uniform(0, seconds / 3))
                 strays = [name for name in os.listdir(folder) if name.endswith(".tmp")]
                 last, left = left, {os.stat(os.path.join(folder, name)).st_mtime_ns for name in strays}
                 half += len(left - last)
                 if len(strays) > 1:
                     tell("failed", f"kill {kills + 1}: more than one file is left: {strays}")
-                if not at_work:  # it has ended: begin anew
+                if not running:  # it had ended: start again
                     if os.path.exists(path):
                         os.remove(path)
                     continue
@@ -95,13 +95,13 @@ def main():
                     resumed += 1
                     shutil.copyfile(path, copy)
                     if run(library, copy) != expected:
-                        tell("failed", f"kill {kills}: the resumed run ends elsewhere")
+                        tell("failed", f"kill {kills}: the resumed run has another result")
             if os.path.exists(path):
                 os.remove(path)
             run(library, path)
             if left := [name for name in os.listdir(folder) if name.endswith(".tmp")]:
-                tell("failed", f"a run that ends leaves {left}")
-            tell("told", f"{kills} kills, {resumed} of them with a checkpoint to go on from, {half} in the middle of writing one")
+                tell("failed", f"a complete run leaves {left}")
+            tell("told", f"{kills} kills, {resumed} of them with a checkpoint to resume from, {half} while one was written")
             return kills
 
     told = []

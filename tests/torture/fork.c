@@ -1,8 +1,8 @@
-/* fork and dlopen: the library in a child, while the parent has one thread or many at work in it; and loaded and closed
- * again and again. Takes the library's path.
+/* fork and dlopen: the library in a child process, while one or many threads of the parent use it; and loaded and closed
+ * many times. Takes the library's path.
  *
- * Promise: a child can use every handle that no other thread was using at the fork, and make new ones; threads of a model
- * start anew. Nothing hangs, no thread and no memory is left behind.
+ * Promise: a child can make handles and use every handle that no other thread was using at the fork; a model starts new
+ * threads. Nothing hangs, and no thread or memory is left over.
  *
  *   fork LIBRARY [--long]
  */
@@ -22,7 +22,7 @@ static plim_model *model;
 static float probabilities[NODES * CLASSES];
 static atomic_int at_work;
 
-/* All that a program might do, on these handles and on new ones; 0 if all is right. */
+/* Uses these handles and new ones in many ways; returns 0 if all is right. */
 static int use(plim_graph *on, plim_model *with) {
   static const size_t widths[3] = {2, 8, CLASSES};
   float rows[NODES * CLASSES], gradient[PARAMETERS];
@@ -82,9 +82,9 @@ static void forks(int children, const char *what, int alone) {
       if (use(graph, model)) {
         _exit(1);
       }
-      plim_model_free(model); /* whose threads are not here */
+      plim_model_free(model); /* its threads are not in this process */
       plim_graph_free(graph);
-      /* A model that another thread was using at the fork has that user for good, and keeps its new threads. */
+      /* A model that another thread was using at the fork stays in use, and keeps its new threads. */
       _exit(!alone || torture_threads(1) ? 0 : 2);
     }
     CHECK(waitpid(child, &status, 0) == child);
@@ -99,7 +99,7 @@ static void forks(int children, const char *what, int alone) {
   }
   CHECK(hung == 0);
   CHECK(wrong == 0);
-  CHECK(use(graph, model) == 0); /* the parent goes on */
+  CHECK(use(graph, model) == 0); /* the parent continues */
   printf("fork, %s: %d children, %d hung, %d wrong\n", what, children, hung, wrong);
 }
 

@@ -1,11 +1,11 @@
 """Guards: every function of the header catches a panic, wherever it happens.
 
-Needs a library with the feature `torture`, whose plim_torture_panic_at(n) makes the next call panic at its n-th point:
-when it begins, when a handle is looked up, when it is locked, when a pointer is checked. Each function is called with
-n = 0, 1, 2, … until it gets through.
+Requires a library with the feature `torture`. Its plim_torture_panic_at(n) makes the next call panic at its n-th point: at the
+start, when a handle is looked up or locked, when a pointer is checked. Each function is called with n = 0, 1, 2, … until a
+call has no such point any more.
 
-Promise: status 255 and a message, out-parameters as they were, nothing printed; getters answer 0. A handle that the call
-was changing is poisoned (status 11), and can be freed; every other one works as before.
+Promise: status 255 with a message; out-parameters are not written, nothing is printed; getters return 0. A handle that the call
+was changing is poisoned (status 11) and can be freed. All others work as before.
 """
 import ctypes
 import os
@@ -19,11 +19,11 @@ BUILT = os.path.join(ROOT, "target", "torture", "debug", "libplimsoll.so")
 
 
 def expected_of(library, folder, function):
-    """The valid call's answer, and a witness of each handle it only reads."""
+    """The result of the valid call, and a witness of each handle that it only reads."""
     world = World(library, folder)
     values = world.base(function)
     result = world.call(function, values)
-    assert not function.gives_status or result.value == OK, f"the valid call gives {result.value}: {result.message}"
+    assert not function.gives_status or result.value == OK, f"the valid call returns {result.value}: {result.message}"
     return result.value, {p.name: world.witness(p.type, values[p.name]) for p in read_only(function)}
 
 
@@ -57,9 +57,9 @@ def run_function(library, function, tell):
                 return returned
 
             result = world.call(function, values, panicking)
-            if left[0] >= 0:  # it was never reached
+            if left[0] >= 0:  # the call has no such point
                 if function.gives_status and result.value != OK or not function.gives_status and result.value != value:
-                    tell("failed", f"without a panic the call gives {result.value} instead of {value}")
+                    tell("failed", f"without a panic the call returns {result.value} instead of {value}")
                 break
             points += 1
             failed = judge(world, function, values, result)
@@ -74,14 +74,14 @@ def run_function(library, function, tell):
 
 
 def judge(world, function, values, result):
-    """What is wrong with the answer of a call that panicked."""
+    """What is wrong with the result of a call that panicked."""
     failed = []
     if function.result == "const char *":
         if result.value is None:
-            failed.append("answers NULL")
+            failed.append("returns NULL")
     elif not function.gives_status:
         if result.value not in (0, None):
-            failed.append(f"answers {result.value}")
+            failed.append(f"returns {result.value}")
     else:
         message = world.last_error().decode()
         if result.value != INTERNAL or "internal error" not in message:
@@ -92,10 +92,10 @@ def judge(world, function, values, result):
 
 
 def aftermath(world, function, values, witnesses, failed):
-    """Looks at the handles after a panic; gives how many are poisoned."""
+    """Checks the handles after a panic; returns the number of poisoned ones."""
     for p in read_only(function):
         if world.witness(p.type, values[p.name]) != witnesses[p.name]:
-            failed.append(f"{p.name}, which was only read, is another")
+            failed.append(f"{p.name}, which was only read, has changed")
     poisoned = 0
     if function.gives_status and changed(function):
         again = world.call(function, values)
@@ -112,12 +112,12 @@ def aftermath(world, function, values, witnesses, failed):
             free(world.cached[p.type])
             live = world.call(BY_NAME[p.type + "_free"], {p.name: world.cached.pop(p.type)})
             if live.value is not None:
-                failed.append("free answers something")
-    # What the panic did not concern goes on working.
+                failed.append("free returns something")
+    # New objects work as before.
     for kind in ("plim_graph", "plim_model", "plim_optimizer"):
         handle = world.make(kind)
         if world.witness(kind, handle) != FRESH.setdefault(kind, world.witness(kind, world.make(kind))):
-            failed.append(f"a new {kind} is another than before")
+            failed.append(f"a new {kind} differs from one before the panic")
     return poisoned
 
 
@@ -127,7 +127,7 @@ BY_NAME = {f.name: f for f in World.header.functions}
 
 def main():
     if not os.environ.get("PLIMSOLL_TORTURE_LIB") and not os.path.exists(BUILT):
-        sys.exit(f"there is no {BUILT}: run `make torture-library`")
+        sys.exit(f"{BUILT} does not exist: run `make torture-library`")
     os.environ["PLIMSOLL_LIB"] = os.environ.get("PLIMSOLL_TORTURE_LIB") or BUILT
     library = load()
     wanted = [a for a in sys.argv[1:] if not a.startswith("-")]

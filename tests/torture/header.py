@@ -1,6 +1,6 @@
-"""What plimsoll.h declares: constants, callback types, and every function with its parameters and their docs.
+"""The declarations of plimsoll.h: constants, callback types, and every function with its parameters and their docs.
 
-The torture tests take their lists from here, so that a function added to the header cannot be forgotten.
+The torture tests take their lists from here, so that they cannot miss a new function.
 """
 import ctypes
 import re
@@ -21,7 +21,7 @@ class Parameter:
     def __init__(self, declaration, handles, callbacks):
         match = re.fullmatch(r"(const )?(\w+) (\**)(\w+)", declaration.strip())
         if not match:
-            raise SystemExit(f"header.py does not understand the parameter {declaration!r}")
+            raise SystemExit(f"header.py cannot read the parameter {declaration!r}")
         const, self.type, stars, self.name = match.groups()
         self.const, self.doc = bool(const), ""
         if self.type in handles:
@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def ctype(self):
-        """What ctypes passes it as; pointers are numbers."""
+        """The type that ctypes passes; pointers are numbers."""
         return SCALARS[self.type] if self.kind == "scalar" else ctypes.c_void_p
 
     @property
@@ -55,7 +55,7 @@ class Parameter:
 
     @property
     def length(self):
-        """The expression in front of an array's doc: `num_edges` node ids."""
+        """The expression at the start of an array's doc: `num_edges` node ids."""
         match = re.match(r"(?:the )?`([^`]+)`", self.doc)
         return match.group(1) if match else None
 
@@ -86,7 +86,7 @@ class Function:
 class Header:
     def __init__(self, path=HEADER):
         text = path.read_text(encoding="utf-8")
-        # Comments become their number, so that a declaration can find the doc before it.
+        # Each comment is replaced by its number, which connects a declaration with the doc before it.
         docs = []
 
         def keep(match):
@@ -110,7 +110,7 @@ class Header:
             self.functions.append(Function(result.strip(), name, parameters, docs[int(doc)] if doc else ""))
 
     def enum(self, parameter):
-        """The numbers that the doc of an int32_t names, or none if it is no choice among constants."""
+        """The constants that the doc of an int32_t names; none if the parameter is not a choice among constants."""
         named = [n for n in re.findall(r"PLIM_[A-Z_0-9]+", parameter.doc) if n in self.constants]
         if "from" in parameter.doc and len(named) == 2:
             return range(self.constants[named[0]], self.constants[named[1]] + 1)

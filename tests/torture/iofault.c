@@ -1,5 +1,5 @@
 /* File operations that fail on demand, to be preloaded: the n-th open, write, fsync, rename or close of a file whose name
- * begins with a given text fails with a given errno. Counts what it sees. For glibc. */
+ * starts with a given text fails with a given errno. Counts these operations. For glibc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ enum { OPEN, WRITE, FSYNC, RENAME, CLOSE, READ, STAT, UNLINK, SEEK, KINDS };
 static char watched[512];
 static int armed, kind_to_fail, error_to_give, for_good, short_writes;
 static long left, counts[KINDS], failures;
-static char ours[1 << 16]; /* which descriptors are of watched files */
+static char ours[1 << 16]; /* the descriptors of watched files */
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -74,7 +74,7 @@ ssize_t write(int fd, const void *data, size_t size) {
     if (fails(WRITE)) {
       return -1;
     }
-    if (short_writes && size > 1) { /* legal, and half of the programs of this world forget it */
+    if (short_writes && size > 1) { /* POSIX allows it, and many programs forget it */
       size = (size + 1) / 2;
     }
   }
@@ -130,7 +130,7 @@ int statx(int at, const char *restrict path, int flags, unsigned mask, struct st
   return fails_now ? -1 : REAL(statx)(at, path, flags, mask, to);
 }
 
-/* A close that fails has closed the file all the same, as on Linux. */
+/* A close that fails has closed the file anyway, as on Linux. */
 int close(int fd) {
   int failing = is_ours(fd) && fails(CLOSE), error = errno, result;
   if (fd >= 0 && fd < (int)sizeof ours) {
@@ -144,7 +144,7 @@ int close(int fd) {
   return result;
 }
 
-/* From now on: of files that begin with `prefix`, the n-th operation of a kind fails; n = -1: none does. */
+/* From now on, the n-th operation of a kind on files that start with `prefix` fails; none fails if n is -1. */
 void iofault_arm(const char *prefix, int kind, long n, int error, int forever, int shortened) {
   strncpy(watched, prefix, sizeof watched - 1);
   memset(counts, 0, sizeof counts);

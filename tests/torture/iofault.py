@@ -1,8 +1,8 @@
 """I/O faults: every open, write, fsync, rename, close, read and seek of a save, a load and a training run with checkpoints
-fails in turn, once and for good, with EIO, ENOSPC and EMFILE; and a file system that is really full.
+fails in turn, once or permanently, with EIO, ENOSPC and EMFILE. Also a file system that is full.
 
-Promise: a status; the old file stays as it was and loads, or the new one is complete; no stray files; and afterwards the
-same call succeeds.
+Promise: the call returns a status. The old file is unchanged and loads, or the new one is complete. No other files remain, and
+afterwards the same call succeeds.
 
   iofault.py [--long]
 """
@@ -40,10 +40,10 @@ class Faults:
         self.library.iofault_disarm.restype = self.library.iofault_count.restype = ctypes.c_long
 
     def during(self, folder, kind, n, error, forever, short, call):
-        """The answer of a call during which something fails, and how often it did."""
+        """The result of a call during which operations fail, and the number of failures."""
         self.library.iofault_arm(folder.encode(), KINDS.index(kind), n, error, forever, short)
-        answer = call()
-        return answer, self.library.iofault_disarm()
+        result = call()
+        return result, self.library.iofault_disarm()
 
 
 class Scenario:
@@ -54,14 +54,14 @@ class Scenario:
         self.path = self.world.file("the file")
 
     def make(self):
-        """All handles anew."""
+        """Drops all handles."""
         self.world.close()
 
     def message(self):
         return self.world.last_error().decode(errors="replace")
 
     def again(self):
-        """Before a second call."""
+        """What to do before a second call."""
 
     def content(self):
         if not os.path.exists(self.path):
@@ -99,7 +99,7 @@ class SaveModel(Scenario):
 
 
 class Train(Scenario):
-    """Writes a checkpoint after each of 3 epochs, and goes on from the last one."""
+    """Writes a checkpoint after each of 3 epochs, and resumes from the last one."""
 
     kinds = ("plim_model", "plim_graph", "plim_estimator", "plim_optimizer", "plim_train_options")
 
@@ -116,7 +116,7 @@ class Train(Scenario):
             os.remove(self.path)
 
     def loads(self):
-        """The run that goes on from what is there ends as one that was never disturbed."""
+        """The parameters at the end of the resumed run."""
         ctypes.CDLL(None).iofault_disarm()
         assert self.call() == OK, self.message()
         return self.world.copied("model_get_parameters", "f", worlds.PARAMETERS, self.world.handle("plim_model"))
@@ -131,7 +131,7 @@ class LoadGraph(SaveGraph):
 
 
 class SaveStore(Scenario):
-    """Into a directory that is not there: none is ever written over."""
+    """Saves into a new directory: an existing one is never overwritten."""
 
     def call(self):
         return self.world.graph_save_store(self.world.handle("plim_graph"), self.path.encode())
@@ -143,9 +143,9 @@ class SaveStore(Scenario):
 
     def loads(self):
         graph = self.world.new("graph_load", self.path.encode())
-        told = self.world.witness("plim_graph", graph)
+        state = self.world.witness("plim_graph", graph)
         self.world.graph_free(graph)  # it maps its files
-        return told
+        return state
 
 
 class LoadStore(LoadGraph):
@@ -197,10 +197,10 @@ def run_scenario(library, kind_of_scenario, options, tell):
         after, after_loaded = s.content(), s.loads()
         training = isinstance(s, Train)
 
-        # Writes that take only a part, which is legal.
+        # write() may write only a part.
         s.old()
         status, _ = faults.during(inside, "write", -1, errno.EIO, 0, 1, s.call)
-        # A checkpoint has times in it: what it leads to is the same, not its bytes.
+        # A checkpoint contains times: its bytes differ, the run that it leads to does not.
         if status != OK or s.loads() != after_loaded or not training and s.content() != after:
             tell("failed", f"short writes: status {status}: {s.message()}")
 
@@ -209,7 +209,7 @@ def run_scenario(library, kind_of_scenario, options, tell):
                 for forever in (0, 1):
                     n = 0
                     while True:
-                        what = f"{kind} {n} {'from there on' if forever else 'once'}, {errno.errorcode[error]}"
+                        what = f"{kind} {n} {'and all later ones' if forever else 'only'}, {errno.errorcode[error]}"
                         tell("case", what)
                         s.old()
                         status, failed = faults.during(inside, kind, n, error, forever, 0, s.call)
@@ -234,21 +234,21 @@ def judge(s, status, before, after, before_loaded, after_loaded, training):
         yield f"the message does not name the file: {s.message()}"
     if training:
         if s.loads() != after_loaded:
-            yield "the resumed run ends elsewhere"
+            yield "the resumed run has another result"
         return
     if s.content() != before and s.content() != after:
         yield "the file is neither the old one nor the new one"
     if status == OK and s.content() != after:
         yield "success, but the file is not the new one"
     if s.content() is not None and s.loads() != (before_loaded if s.content() == before else after_loaded):
-        yield "what it loads is another"
+        yield "it loads as something else"
     s.again()
     if s.call() != OK or s.content() != after:
         yield f"a second try fails: {s.message()}"
 
 
 def no_descriptors(library, kind_of_scenario, tell):
-    """All file descriptors are used."""
+    """No file descriptor is left."""
     with children.folder() as folder:
         s = kind_of_scenario(library, folder)
         s.old()
@@ -269,7 +269,7 @@ def no_descriptors(library, kind_of_scenario, tell):
 
 
 def full_disk(library, kind_of_scenario, tell):
-    """A file system with less and less room."""
+    """A file system that is almost full."""
     with children.folder() as folder:
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
             tell("skipped", "mount")
@@ -320,7 +320,7 @@ def main():
             for failure in failures:
                 print(f"{kind.__name__}: {failure}")
     if not mountable:
-        print("\n*** NOT CHECKED: a full file system, for want of the right to mount one ***\n", file=sys.stderr)
+        print("\n*** NOT CHECKED: a full file system, because this user may not mount one ***\n", file=sys.stderr)
     print(f"I/O faults: {total}; {failed} failed")
     return 1 if failed else 0
 

@@ -1,9 +1,9 @@
 """Malformed files: every truncation and every flipped bit of a small valid file of each format.
 
-Promise: a status or an object that works, never a crash, a hang or memory without end; of a checkpoint every change is
-found. To add a format, add a line to FORMATS.
+Promise: loading returns a status or an object that works. It does not crash, hang or exhaust the memory. Every change of a
+checkpoint is detected. To add a format, add a line to FORMATS.
 
-  malformed.py [--long] [format …]          without --long: every truncation, and some 3,000 of the flips
+  malformed.py [--long] [format …]          without --long: every truncation, and 3,000 of the flips
 """
 import argparse
 import ctypes
@@ -22,7 +22,7 @@ MEMORY = 2 << 30
 
 
 def load_handle(name, *more):
-    """Loads by plim_…_load(), and uses what it gave."""
+    """Loads with plim_…_load(), and uses the result."""
     kind, _, _ = name.partition("_")
 
     def loads(world, path):
@@ -31,9 +31,9 @@ def load_handle(name, *more):
         if status != OK:
             return status, out.value == 0x5a5a
         handle = out.value
-        told = str(world.witness("plim_" + kind, handle))
+        state = str(world.witness("plim_" + kind, handle))
         getattr(world, kind + "_free")(handle)
-        return status, "255" not in told.split(",")[0]
+        return status, "255" not in state.split(",")[0]
 
     return loads
 
@@ -60,7 +60,7 @@ def save_model(world, path):
 
 
 def train(world, path, status_only=False):
-    """Goes on from a finished run: the checkpoint is read, and there is nothing left to do."""
+    """Resumes a finished run: it reads the checkpoint and has nothing to do."""
     world.close()
     options = world.handle("plim_train_options")
     world.ok("train_options_set_resume", options, path.encode())
@@ -83,7 +83,7 @@ STORED = ("meta.json", "indptr.npy", "indices.npy", "values.npy", "features.npy"
 
 
 def member(name):
-    """One file of a store; the others stay as they are."""
+    """One file of a store; the others are intact."""
 
     def save(world, path):
         if not os.path.exists(world.file("store")):
@@ -112,7 +112,8 @@ def load_edge_list(world, path):
 EDGES = "source,target,weight\n0,1,0.5\n1,2,1e-3\n# a comment\n3,0,2\n"
 MATRIX = "%%MatrixMarket matrix coordinate real {}\n% a comment\n4 4 3\n2 1 0.5\n3 3 1e-3\n4 1 2\n"
 
-# Name, how to make a file, how to read it (status, and whether all is well), whether every change must be found.
+# Name, function that writes a file, function that reads it (status, whether the result is right), whether every change must be
+# detected.
 FORMATS = [
     ("npz of edges", save_graph(False, False), load_handle("graph_load"), False),
     ("npz of a matrix", save_graph(True, True), load_handle("graph_load"), False),
@@ -126,7 +127,7 @@ FORMATS = [
 
 
 def damaged(content, options):
-    """(what, bytes) for every truncation and, in the short form, a part of the flips."""
+    """(what, bytes) for every truncation and all flips, or in the short form 3,000 of them."""
     for length in range(len(content)):
         yield f"the first {length} bytes", content[:length]
     yield "a byte more", content + b"\0"
@@ -174,7 +175,7 @@ def main():
                         tell("failed", f"{what}: status {status}: {world.last_error().decode(errors='replace')}")
                     elif status == OK and must_find:
                         tell("failed", f"{what}: it loads")
-                tell("told", f"{name} of {len(content)} bytes: {tried} changes, {found} found")
+                tell("told", f"{name} of {len(content)} bytes: {tried} changes, {found} detected")
                 return tried
 
         told = []

@@ -1,7 +1,7 @@
 """Numbers: steps that diverge, weights and features from 1e-30 to 1e30, empty rows, isolated nodes, one node, one class, a
 class without an example, a hub joined to everything; over all estimators, optimizers and normalizations.
 
-Promise: finite answers or status 9, never a NaN or an infinity as success; parameters stay finite whatever happens.
+Promise: results are finite, or the status is 9. Parameters always stay finite.
 
   numbers.py [--long]
 """
@@ -9,7 +9,6 @@ import argparse
 import ctypes
 import itertools
 import math
-import os
 import struct
 import sys
 
@@ -85,18 +84,18 @@ class Checker:
         self.calls = self.diverged = 0
 
     def check(self, call, status, numbers=True):
-        """A status of 0 with finite numbers, or 9."""
+        """Checks that the status is 0 with finite numbers, or 9."""
         self.calls += 1
         self.diverged += status == DIVERGED
         if status not in (OK, DIVERGED):
-            self.tell("failed", f"{self.what}: {call} gives {status}: {self.world.last_error().decode()}")
+            self.tell("failed", f"{self.what}: {call} returns {status}: {self.world.last_error().decode()}")
         elif status == OK and not numbers:
-            self.tell("failed", f"{self.what}: {call} gives a number that is not finite as success")
+            self.tell("failed", f"{self.what}: {call} succeeds with a number that is not finite")
         return status == OK
 
 
 def try_one(world, checker, graph, nodes, made, options):
-    """A gradient, a training run, and what the model then says."""
+    """A gradient, a training run, and the model's predictions."""
     model, estimator, moves = made
     gradient, loss = (ctypes.c_float * 20)(), ctypes.c_double(math.nan)
     status = world.estimator_gradient(estimator, model, graph, None, 0, ctypes.addressof(gradient), 20,
@@ -113,7 +112,7 @@ def try_one(world, checker, graph, nodes, made, options):
     status, parameters = world.copied("model_get_parameters", "f", 20, model)
     checker.check("plim_model_get_parameters", status, finite("f", parameters))
     status, average = world.copied("optimizer_average", "f", 20, moves)
-    if status != 4:  # nothing was averaged yet
+    if status != 4:  # nothing is averaged yet
         checker.check("plim_optimizer_average", status, finite("f", average))
     status, probabilities = world.copied("model_predict", "f", nodes * CLASSES, model, graph, None, 0)
     if checker.check("plim_model_predict", status, finite("f", probabilities)):

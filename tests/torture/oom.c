@@ -1,5 +1,5 @@
 /* An allocator that fails on demand, to be preloaded: while oom_call() calls a function of the library, the n-th allocation
- * fails, once or from there on. It knows what of a window's memory is still held, to find leaks. For glibc. */
+ * fails, alone or with all later ones. It knows which blocks of a call are still held, to find leaks. For glibc. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -21,12 +21,12 @@ enum { SLOTS = 1 << 20, FRAMES = 48 };
 static atomic_int window, forever;
 static atomic_long left, seen, failures, live;
 static atomic_size_t smallest; /* allocations of fewer bytes do not fail, and are not counted */
-static struct report { /* of the first failure; a parent sees it after its child has died */
+static struct report { /* the first failure; a parent reads it after its child has died */
   size_t size;
   int depth;
   void *frames[FRAMES];
 } *report;
-static _Atomic(void *) held[SLOTS]; /* blocks from inside windows; open addressing */
+static _Atomic(void *) held[SLOTS]; /* blocks allocated during calls; open addressing */
 static void *const GONE = (void *)1;
 static __thread int inside; /* backtrace() may allocate */
 
@@ -63,7 +63,7 @@ static void forget(void *block) {
   }
 }
 
-/* Whether this allocation is to fail. */
+/* Whether this allocation has to fail. */
 static int fails(size_t size) {
   long turn;
   if (!atomic_load(&window) || inside || size < atomic_load(&smallest)) {
@@ -141,7 +141,7 @@ __attribute__((constructor)) static void prime(void) {
 }
 
 /* Calls a function of the library with its integers and pointers in `i` and its doubles in `d`. Each class of argument has
- * registers of its own on x86-64 and AArch64 (System V), so the order between the classes does not matter. */
+ * its own registers on x86-64 and AArch64 (System V), so the order between the classes does not matter. */
 typedef int64_t function(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, double,
                          double, double, double, double, double, double, double);
 

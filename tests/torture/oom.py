@@ -1,9 +1,9 @@
-"""Out of memory: for every function of the header the n-th allocation fails, for every n, once and for good.
+"""Out of memory: for every function of the header the n-th allocation fails, for every n, once or permanently.
 
-Promise: status 8 or, where memory was not needed after all, the right result; nothing aborts, nothing is printed,
-out-parameters stay as they were, nothing leaks, and with memory the same call on the same handles gives the same bits.
+Promise: the status is 8, or the result is right without that memory. Nothing aborts, prints or leaks, and out-parameters are not
+written. With memory, the same call on the same handles has the same bits.
 
-  oom.py [--long] [--list] [function …]     --list shows where allocations fail that abort
+  oom.py [--long] [--list] [function …]     --list shows the allocations whose failure aborts
 """
 import argparse
 import collections
@@ -21,7 +21,7 @@ from bad_input import state_after_base
 from world import World, load, ROOT
 
 OK, OUT_OF_MEMORY = 0, 8
-LARGE = 1 << 19  # more than the library's reserve gives at once: each of these must be asked for fallibly
+LARGE = 1 << 19  # larger than any block of the library's reserve: each of these must be requested fallibly
 
 
 class Report(ctypes.Structure):
@@ -40,7 +40,7 @@ class Shim:
         return getattr(self.library, "oom_" + name)()
 
     def caller(self, n, for_good, least):
-        """Calls a function while its n-th allocation fails; -1: none does."""
+        """Calls a function while its n-th allocation fails; none fails if n is -1."""
 
         def through(function, arguments):
             whole, real = [], []
@@ -48,22 +48,22 @@ class Shim:
                 (real if kind is ctypes.c_double else whole).append(value or 0)
             whole = (ctypes.c_int64 * 10)(*[x - 2 ** 64 if x >= 2 ** 63 else x for x in whole])
             real = (ctypes.c_double * 8)(*real)
-            answer = self.library.oom_call(ctypes.c_long(n), ctypes.c_int(for_good), ctypes.c_size_t(least),
+            returned = self.library.oom_call(ctypes.c_long(n), ctypes.c_int(for_good), ctypes.c_size_t(least),
                                            ctypes.cast(function, ctypes.c_void_p), whole, real)
             if function.restype is None or function.restype is ctypes.c_double:
                 return None
             if function.restype is ctypes.c_char_p:
-                return ctypes.string_at(answer)
-            return function.restype(answer).value
+                return ctypes.string_at(returned)
+            return function.restype(returned).value
 
         return through
 
 
 def variations():
-    """(name, what to do with a world before the call, function) beyond the plain valid calls."""
+    """(name, change of the world before the call, function) in addition to the plain valid calls."""
 
     def checkpoints(world):
-        """A run that fails goes on from its last checkpoint."""
+        """A failed run resumes from its last checkpoint."""
         if os.path.exists(world.file("run")):
             os.remove(world.file("run"))
         options = world.handle("plim_train_options")
@@ -101,7 +101,7 @@ def variations():
                  worlds.cells("f", arrays["values"]))
 
     def larger(world):
-        """5,000 nodes, whose arrays are no small change."""
+        """5,000 nodes, whose arrays are not small."""
         world.cached["plim_graph"] = world.new("graph_from_mixture", 1667, 1)
         world.cached["plim_model"] = world.new("model_gcn", worlds.cells("N", [2, 16, 3]), 3, 1)
         world.cached["plim_estimator"] = world.new("estimator_consistent", worlds.cells("N", [300, 300]), 2)
@@ -151,12 +151,12 @@ def variations():
 
 
 def run_case(library, shim, function, name, prepare, start, for_good, stop, tell):
-    """The call with its allocation number `start`, `start` + 1, … failing. Ends when none fails any more."""
+    """Calls the function while allocation `start`, `start` + 1, … fails. Ends when no allocation fails any more."""
     with children.folder() as folder:
         os.mkdir(os.path.join(folder, "folder"))
         os.chdir(folder)
 
-        for _ in range(2):  # the second time, all that is made once per process is there
+        for _ in range(2):  # the first time makes what is made once per process
             _, expected = state_after_base(library, folder, function, None, prepare)
         if isinstance(expected, str):
             tell("failed", expected)
@@ -178,9 +178,9 @@ def run_case(library, shim, function, name, prepare, start, for_good, stop, tell
             signal.alarm(0)
             result = outcome["result"]
             tried += 1
-            goes_on = function.name in ("plim_train", "plim_rank_train") and not (outcome["resumable"] or name == "resumed")
-            for text in judge(function, goes_on, result, outcome["failures"], found, expected):
-                tell("failed", f"allocation {n}, {'for good' if for_good else 'once'}: {text}")
+            continues = function.name in ("plim_train", "plim_rank_train") and not (outcome["resumable"] or name == "resumed")
+            for text in judge(function, continues, result, outcome["failures"], found, expected):
+                tell("failed", f"allocation {n}, {'and all later ones' if for_good else 'only'}: {text}")
             strays = [name for name in os.listdir(folder) if name.endswith(".tmp")]
             if strays:
                 tell("failed", f"allocation {n}: leaves {strays[0]}")
@@ -189,12 +189,12 @@ def run_case(library, shim, function, name, prepare, start, for_good, stop, tell
             if outcome["failures"] == 0:
                 break
         if shim.live > held + 8:
-            tell("failed", f"{shim.live - held} blocks are still held after {tried} failures")
+            tell("failed", f"{shim.live - held} blocks are not freed after {tried} failures")
         return tried
 
 
-# Where a thread begins, its own bookkeeping has no other way than to end the process: glibc's for its local data, and
-# 48 bytes of Rust's, which by intent come from the system's allocator and not from ours.
+# At the start of a thread, a failed allocation has to end the process: glibc's for thread-local data, and 48 bytes of Rust's,
+# which always come from the system's allocator and not from ours.
 ENDED_BY_SYSTEM = ("cannot allocate memory for thread-local data", "failed to register TLS destructor",
                    "memory allocation of 48 bytes failed")
 
@@ -202,7 +202,7 @@ ENDED_BY_SYSTEM = ("cannot allocate memory for thread-local data", "failed to re
 # What a message about missing memory says.
 NAMED = re.compile(r"cannot allocate (memory|[0-9,]+ bytes) for |cannot start [0-9]+ threads|memory ran out during this call")
 
-# What a call that succeeds makes impossible a second time.
+# Functions that succeed only once on the same handles.
 ONCE = ("plim_rank_data_standardize",)
 
 
@@ -210,9 +210,9 @@ def starts_threads(function, name):
     return function.name == "plim_model_set_threads" or "with threads" in name
 
 
-def judge(function, goes_on, result, failures, found, expected):
-    """What is wrong. Training keeps the steps that it has completed, so a second call goes on from there and not from where
-    the first began, unless there is a checkpoint."""
+def judge(function, continues, result, failures, found, expected):
+    """What is wrong. Training keeps its completed steps, so a second call continues from there, unless there is a
+    checkpoint."""
     if isinstance(found, str):
         if not (result.value == OK and function.name in ONCE):
             yield f"status {result.value}, and afterwards {found}"
@@ -223,17 +223,17 @@ def judge(function, goes_on, result, failures, found, expected):
             yield f"the message does not say what memory was for: {result.message}"
         if result.value != OK and not (result.untouched and result.message):
             yield "an out-parameter was written, or there is no message"
-        if result.value == OUT_OF_MEMORY and found != expected and not goes_on:
-            yield "with memory the call gives something else"
+        if result.value == OUT_OF_MEMORY and found != expected and not continues:
+            yield "with memory the call has another result"
         if result.value == OK and not result.handles:
             if {n: b for n, b in result.after.items()} != expected[1]:
-                yield "a success with another result"
+                yield "success with another result"
     elif failures == 0 and found != expected:
-        yield "afterwards the call gives something else"
+        yield "afterwards the call has another result"
 
 
 def described(report):
-    """Size and place of a failure, by addr2line."""
+    """Size and place of a failed allocation, from addr2line."""
     frames = [f for f in report.frames[:report.depth] if f]
     path, base = os.environ["PLIMSOLL_LIB"], None
     with open("/proc/self/maps", encoding="utf-8") as maps:
@@ -253,7 +253,7 @@ def described(report):
 
 
 def run_function(library, shim, function, name, prepare, options):
-    """Both modes. Gives the number of failures tried, what is wrong and the aborts."""
+    """Both modes. Returns the number of failed allocations, the errors, the aborts and the ends at the start of a thread."""
     total, failures, aborts, ended = 0, [], [], 0
     for for_good in (0, 1):
         start = 0
@@ -279,7 +279,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--only", default="", help="only variations whose name has this in it")
+    parser.add_argument("--only", default="", help="only variations with this in their name")
     parser.add_argument("functions", nargs="*")
     options = parser.parse_args()
     shims.preload("oom")
@@ -302,7 +302,7 @@ def main():
         for failure in failures:
             print(f"{function} {name}: {failure}")
         if aborts and not options.list:
-            print(f"{function} {name}: {len(aborts)} of {count} failures abort, as {aborts[0]}")
+            print(f"{function} {name}: {len(aborts)} of {count} failures abort, for example {aborts[0]}")
         elif options.list:
             print(f"{function} {name}: {count} tried, {len(aborts)} abort", flush=True)
     if options.list:

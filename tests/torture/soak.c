@@ -1,8 +1,8 @@
-/* Soak: a life of graphs, models and files, over and over; memory, threads and file descriptors stay what they were.
+/* Soak: making, using and freeing graphs, models and files, many times. Memory, threads and file descriptors do not grow.
  *
  *   soak [--long]         30 seconds, or 30 minutes; PLIM_SOAK_SECONDS for another time
  *
- * Time is what the main thread has spent on a processor: neither a machine that sleeps nor a busy one makes it shorter.
+ * Time is the processor time of the main thread, so neither a sleeping nor a busy machine makes the test shorter.
  */
 #define _GNU_SOURCE
 #include "torture.h"
@@ -19,7 +19,7 @@ static double busy_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* One life. Everything that is made is freed, failures included. */
+/* One cycle. It frees everything that it makes, also after failures. */
 static void cycle(unsigned long number) {
   static const size_t widths[3] = {2, 8, CLASSES}, sizes[2] = {20, 20};
   char graph_path[64], model_path[64], run_path[64];
@@ -64,7 +64,7 @@ static void cycle(unsigned long number) {
     CHECK_OK(plim_probe_options_set_draws(probe, 20));
     CHECK_OK(plim_tail_new(estimator, model, graph, &size, 1, &delta, 1, probe, &tail));
   }
-  /* What goes wrong must not cost memory either. */
+  /* Failing calls must not cost memory either. */
   CHECK_STATUS(PLIM_ERROR_BUFFER_TOO_SMALL, plim_model_predict(model, graph, NULL, 0, again, 1));
   CHECK_STATUS(PLIM_ERROR_INVALID_HANDLE, plim_model_predict(model, (plim_graph *)model, NULL, 0, again, 1));
   CHECK_STATUS(PLIM_ERROR_IO, plim_model_save(model, "/none/at/all"));
@@ -94,13 +94,13 @@ int main(int argc, char **argv) {
     perror(folder);
     return 2;
   }
-  /* A fifth of the time, or 4,000 cycles, to have every buffer of the process at its largest. */
+  /* A fifth of the time, or 4,000 cycles, until every buffer of the process has its largest size. */
   while (busy_seconds() < start + seconds / 5 && cycles < 4000) {
     cycle(cycles++);
   }
   warm_cycles = cycles;
   warm_held = mallinfo2().uordblks;
-  (void)malloc_trim(0); /* what the C library keeps for later goes up and down by a megabyte */
+  (void)malloc_trim(0); /* the cache of the C library varies by a megabyte */
   warm_resident = torture_resident();
   while (busy_seconds() < start + seconds && check_failed == 0) {
     cycle(cycles++);
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
   growth = ((double)held - (double)warm_held) / 1048576 / (double)(cycles - warm_cycles) * 1e4;
   resident_growth = (double)(resident - warm_resident) / 1024 / (double)(cycles - warm_cycles) * 1e4;
   CHECK(growth < 1);
-  CHECK(resident_growth < 1 || resident - warm_resident < 512); /* of a few cycles, half a megabyte says nothing */
+  CHECK(resident_growth < 1 || resident - warm_resident < 512); /* after a few cycles, half a megabyte is not significant */
   CHECK(torture_threads(1));
   CHECK(torture_entries("/proc/self/fd") == descriptors);
   printf("soak: %lu cycles in %.0f s of a processor; memory grows by %.3f MB per 10,000 cycles as the heap counts, %.3f MB resident "

@@ -1,4 +1,4 @@
-/* What the C programs of the torture suite share. */
+/* What the C programs of the torture tests share. */
 #ifndef PLIM_TORTURE_H
 #define PLIM_TORTURE_H
 
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whether the program runs in its long form. */
+/* Whether this is the long form. */
 static inline int torture_long(int argc, char **argv) {
   return argc > 1 && strcmp(argv[1], "--long") == 0;
 }
@@ -47,8 +47,8 @@ static inline int torture_entries(const char *folder) {
   return count;
 }
 
-/* Whether this process has so many threads, now or within a second: the system lists one that has been joined a moment longer. A
-   thread that is left behind stays for good. */
+/* Whether this process has this many threads, now or within a second: a joined thread stays in the list for a moment. A leaked
+   thread stays forever. */
 static inline int torture_threads(int wanted) {
   for (int i = 0; i < 1000 && torture_entries("/proc/self/task") != wanted; i++) {
     usleep(1000);

@@ -39,7 +39,7 @@ ARRAYS = {
     "plim_rank_data_new_sparse.indices": [0, 1] * NODES, "confusion": [3, 1, 2, 4], "cs": [2.0, 2.0, 2.0], "taus": [0.1, 0.2, 0.4],
 }
 
-# Lengths of arrays that the docs give in words.
+# Lengths of arrays that the docs describe in words.
 LENGTHS = {
     "plim_graph_from_csr.values": "indptr[num_nodes]", "plim_graph_set_sparse_features.values": "indptr[num_nodes]",
     "plim_rank_data_new.row_major": "num_documents × num_features",
@@ -63,7 +63,7 @@ NUMBERS = {
     "sample_size": 100, "draws": 20, "plim_tail_fit.draws": 1000,
 }
 
-# Buffers that are read as well, and how long those are whose length no `capacity` says.
+# Buffers that are read as well, and the lengths of buffers without a `capacity`.
 STARTS = {"plim_optimizer_minimize.w": [1.0, -2.0, 3.0]}
 SIZES = {"plim_optimizer_minimize.average": 3}
 
@@ -77,7 +77,7 @@ def lookup(table, function, name):
 
 
 class Misaligned:
-    """In place of a value: its own pointer, moved by so many bytes."""
+    """Instead of a value: its own pointer, moved by this many bytes."""
 
     def __init__(self, by):
         self.by = by
@@ -87,7 +87,7 @@ class Misaligned:
 
 
 class Result:
-    """What a call answered."""
+    """The result of a call."""
 
     def __init__(self, value, message, before, after, handles):
         self.value, self.message, self.before, self.after, self.handles = value, message, before, after, handles
@@ -99,7 +99,7 @@ class Result:
 
 class World:
     header = Header()
-    # Made once per process: they take a training or a measurement, and no call but free changes them.
+    # Made once per process: they require a training or a measurement, and only free changes them.
     shared = {}
 
     def __init__(self, library, folder=None):
@@ -145,7 +145,7 @@ class World:
         return self.cached[key]
 
     def handle_for(self, function, p):
-        """The handle of a parameter: rankings have models and estimators of their own, and some functions take two of a
+        """The handle of a parameter. Rankings have their own models and estimators, and some functions take two handles of a
         type."""
         if p.name in ("other", "reference"):
             return self.kept(f"other {p.type}", p.type)
@@ -190,7 +190,7 @@ class World:
         return self.new("estimator_consistent", cells("N", [4, 4]), 2)
 
     def make_optimizer(self):
-        """With a running average, as one that has moved a model has it."""
+        """An optimizer that has moved a model, with a running average."""
         optimizer, model = self.new("optimizer_adam", 0.01), self.make_model()
         self.ok("optimizer_set_averaging", optimizer, 1)
         self.ok("optimizer_update", optimizer, model, cells("f", GRADIENT), PARAMETERS)
@@ -224,8 +224,8 @@ class World:
         return self.new("plan_new", *self.probed(), 0.9, 1.0, 1, self.make("plim_probe_options"))
 
     def witness(self, kind, handle):
-        """All that can be told of an object, for comparison: by getters, or by what it makes of another object. Some of
-        these use the object up; ask at the end."""
+        """Everything observable about an object, for comparison: from getters, or from its effect on others. Some of these change
+        the object, so call this at the end."""
         return getattr(self, "witness_" + kind.removeprefix("plim_"))(handle)
 
     def copied(self, name, code, count, *arguments):
@@ -236,63 +236,63 @@ class World:
     def witness_graph(self, graph):
         model = self.new("model_gcn", cells("N", [max(1, self.graph_num_features(graph)), 4, 8]), 3, 3)
         nodes = self.graph_num_nodes(graph)
-        told = [self.graph_num_nodes(graph), self.graph_num_edges(graph), self.graph_num_features(graph),
+        state = [self.graph_num_nodes(graph), self.graph_num_edges(graph), self.graph_num_features(graph),
                 self.graph_num_classes(graph), self.copied("graph_copy_labels", "i", nodes, graph),
                 self.copied("model_predict", "f", 8 * nodes, model, graph, None, 0)]
-        told += [self.copied("graph_copy_split", "i", nodes, graph, split) for split in range(3)]
+        state += [self.copied("graph_copy_split", "i", nodes, graph, split) for split in range(3)]
         self.model_free(model)
-        return told
+        return state
 
     def witness_rank_data(self, data):
         model, documents = self.make_ranking_plim_model(), self.rank_data_num_documents(data)
-        told = [self.rank_data_num_queries(data), documents, self.rank_data_num_features(data),
+        state = [self.rank_data_num_queries(data), documents, self.rank_data_num_features(data),
                 self.copied("rank_data_copy_relevance", "i", documents, data),
                 self.copied("rank_data_copy_offsets", "q", documents + 1, data),
                 self.copied("rank_score", "f", documents, model, data)]
-        told += [self.copied("rank_data_copy_split", "i", documents, data, split) for split in range(3)]
+        state += [self.copied("rank_data_copy_split", "i", documents, data, split) for split in range(3)]
         self.model_free(model)
-        return told
+        return state
 
     def witness_model(self, model):
         estimator, graph = self.new("estimator_full"), self.make_graph()
         count = self.model_num_parameters(model)
-        told = [count, self.model_num_layers(model), self.copied("model_get_parameters", "f", count, model),
+        state = [count, self.model_num_layers(model), self.copied("model_get_parameters", "f", count, model),
                 self.copied("model_copy_widths", "N", 4, model)]
-        told.append(self.copied("model_predict", "f", 16, model, graph, None, 0))
+        state.append(self.copied("model_predict", "f", 16, model, graph, None, 0))
         gradient = (ctypes.c_float * count)()
-        told += [self.estimator_gradient(estimator, model, graph, None, 0, ctypes.addressof(gradient), count, None),
+        state += [self.estimator_gradient(estimator, model, graph, None, 0, ctypes.addressof(gradient), count, None),
                  bytes(gradient)]
         self.estimator_free(estimator)
         self.graph_free(graph)
-        return told
+        return state
 
     def witness_estimator(self, estimator):
         model, graph = self.make_model(), self.make_graph()
         gradient = (ctypes.c_float * PARAMETERS)()
-        told = [self.estimator_property(estimator)]
+        state = [self.estimator_property(estimator)]
         for _ in range(3):
-            told += [self.estimator_gradient(estimator, model, graph, None, 0, ctypes.addressof(gradient), PARAMETERS,
+            state += [self.estimator_gradient(estimator, model, graph, None, 0, ctypes.addressof(gradient), PARAMETERS,
                                              None), bytes(gradient)]
         self.model_free(model)
         self.graph_free(graph)
-        return told
+        return state
 
     def witness_optimizer(self, optimizer):
         model = self.make_model()
-        told = [self.copied("optimizer_average", "f", PARAMETERS, optimizer)]
+        state = [self.copied("optimizer_average", "f", PARAMETERS, optimizer)]
         for _ in range(3):
-            told.append(self.optimizer_update(optimizer, model, cells("f", GRADIENT), PARAMETERS))
-        told += [self.copied("model_get_parameters", "f", PARAMETERS, model),
+            state.append(self.optimizer_update(optimizer, model, cells("f", GRADIENT), PARAMETERS))
+        state += [self.copied("model_get_parameters", "f", PARAMETERS, model),
                  self.copied("optimizer_average", "f", PARAMETERS, optimizer)]
         self.model_free(model)
-        return told
+        return state
 
     def witness_train_options(self, options):
         handles = [self.make(k) for k in ("plim_model", "plim_graph", "plim_estimator", "plim_optimizer")]
-        told = [self.train(*handles, options, None), self.copied("model_get_parameters", "f", PARAMETERS, handles[0])]
+        state = [self.train(*handles, options, None), self.copied("model_get_parameters", "f", PARAMETERS, handles[0])]
         for free, handle in zip((self.model_free, self.graph_free, self.estimator_free, self.optimizer_free), handles):
             free(handle)
-        return told
+        return state
 
     def witness_probe_options(self, options):
         handles, out = self.probed(), (ctypes.c_double * 2)()
@@ -313,7 +313,7 @@ class World:
         return [self.plan_num_sizes(plan), self.copied("plan_copy_sizes", "N", 4, plan)]
 
     def base(self, function):
-        """The arguments of a call that succeeds, by name."""
+        """The arguments of a valid call, by name."""
         values = {}
         for p in function.parameters:
             if p.kind == "handle":
@@ -380,7 +380,7 @@ class World:
         return self.file("checkpoint").encode()
 
     def call(self, function, values, through=lambda f, arguments: f(*arguments)):
-        """Calls with these arguments; a number in place of an array, a buffer or a text is the pointer itself."""
+        """Calls with these arguments. A number instead of an array, a buffer or a text is the pointer itself."""
         arguments, alive, outs = [], [], {}
         for p in function.parameters:
             value = values[p.name]
@@ -411,7 +411,7 @@ class World:
             arguments.append(value)
         if "_view_" in function.name:
             LENT.append(alive)
-        if function.name == "plim_graph_save_store":  # a store is never written over
+        if function.name == "plim_graph_save_store":  # a store is never overwritten
             shutil.rmtree(self.file("store"), ignore_errors=True)
         before = {n: bytes(block) for n, (block, _) in outs.items()}
         returned = through(getattr(self.library, function.name), arguments)
@@ -419,7 +419,7 @@ class World:
         after = {n: bytes(block) for n, (block, _) in outs.items()}
         for name, (_, size) in outs.items():
             if before[name][size:] != after[name][size:]:
-                raise AssertionError(f"{function.name} wrote behind {name}")
+                raise AssertionError(f"{function.name} wrote beyond {name}")
         handles = {p.name: struct.unpack_from("N", after[p.name])[0] for p in function.parameters
                    if p.kind == "out handle" and p.name in after and before[p.name] != after[p.name]}
         return Result(returned, message, before, after, handles)
@@ -434,26 +434,26 @@ def length_of(function, parameter):
 
 
 def cells(code, values):
-    """The address of an array; it lives as long as this process, which is short."""
+    """The address of an array, which lives as long as this process."""
     block = ctypes.create_string_buffer(struct.pack(f"{len(values)}{code}", *values))
     key = (code, tuple(values))
     return ctypes.addressof(ARENA.setdefault(key, block))
 
 
 ARENA = {}
-# What a view has borrowed; it lives as long as this process, too.
+# Arrays that a view has borrowed live as long as this process, too.
 LENT = []
 
 
 def quadratic(_data, step, w, gradient, dim):
-    """The oracle of ‖w‖²/2; ends a run that was asked for too many steps."""
+    """The gradient of ‖w‖²/2. Ends runs with too many steps."""
     for i in range(dim):
         gradient[i] = w[i]
     return 1 if step > 1000 else 0
 
 
 def callback(header, name):
-    """A function of that callback type: the oracle of a small problem, or one that says 0."""
+    """A function of this callback type: the gradient of a small problem, or one that returns 0."""
     result, arguments = header.callbacks[name]
     if name == "plim_oracle":
         doubles = ctypes.POINTER(ctypes.c_double)
@@ -467,7 +467,7 @@ def load():
     """The library that PLIMSOLL_LIB names, or the one of `make build`, with every function declared."""
     path = os.environ.get("PLIMSOLL_LIB") or os.path.join(ROOT, "target", "release", "libplimsoll.so")
     if not os.path.exists(path):
-        sys.exit(f"there is no {path}; PLIMSOLL_LIB may name another library")
+        sys.exit(f"{path} does not exist; PLIMSOLL_LIB may name another library")
     library = ctypes.CDLL(path)
     for function in World.header.functions:
         function.bind(library)

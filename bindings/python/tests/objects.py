@@ -261,7 +261,7 @@ def test_minimize_solves_a_problem_of_ones_own():
     w, average, cancelled = sgd.minimize(lambda step, w: kept.append(w) or w - centre, start, 100)
     check.close(w, [0.6, 0.8], "the nearest point of the ball")
     check.close(average, np.mean(kept, 0), "average of the iterates")
-    assert not cancelled and start.any() == False
+    assert not cancelled and not start.any()
 
     def stops(step, w):
         if step == 5:

@@ -1,4 +1,4 @@
-"""The table of docs/python.md names every function; tests/docs.py runs the code of that page."""
+"""The table of docs/python.md names every function. `make test-docs` runs the code of that page."""
 import re
 import sys
 

@@ -1,18 +1,14 @@
-"""Seeded random graphs, models, batches and draws, each once as arrays and once in the library."""
+"""Seeded random graphs, models, batches and draws, each as arrays and in the library."""
 import numpy as np
 import scipy.sparse as sp
 
-from . import oracle
-from .plimsoll import Graph, Model
-
-DISTRIBUTIONS = {"uniform": oracle.UNIFORM, "importance": oracle.IMPORTANCE, "neighbors": oracle.NEIGHBORS,
-                 "ladies": oracle.LADIES, "weights": None}
+from . import SPLITS, graph_of_edges, model_of, oracle, pl
 
 
 class Case:
     """A graph with features, labels and splits; a model; a batch; draws for every layer.
 
-    Everything that the library sees is rounded to float first, so that both sides begin with the same numbers."""
+    All numbers are rounded to float first, so that the library and the oracle start with the same ones."""
 
     def __init__(self, name, seed, *, n, kind="edges", weighted=False, normalization=oracle.SYMMETRIC, sparse=False,
                  width=5, hidden=(), classes=3, lam=0.0, degree=3.0, normalize=False, whole_batch=False):
@@ -37,7 +33,7 @@ class Case:
         self.plans = self.draw_plans(rng)
 
     def edge_list(self, rng, m, weighted):
-        """Edges, some of them repeated, reversed or self-loops; about a tenth of the nodes has none."""
+        """Edges, some of them repeated, reversed or self-loops. About a tenth of the nodes has none."""
         n = self.n
         linked = np.flatnonzero(rng.random(n) < 0.9)
         linked = linked if len(linked) else np.arange(n)
@@ -52,7 +48,7 @@ class Case:
             weights[rng.integers(0, len(edges), 2)] = 0.0
         self.edges, self.edge_weights = edges, weights
         if self.kind == "csr":
-            # Row v lists what v aggregates from; directed, unsorted, with repeats.
+            # Row v lists the nodes that v aggregates from: directed, unsorted, with repeats.
             order = np.argsort(edges[:, 0], kind="stable")
             self.indptr = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=n))]).astype(np.int64)
             self.indices = np.ascontiguousarray(edges[order, 1])
@@ -85,15 +81,15 @@ class Case:
             self.weights.append(w.astype(np.float32).astype(np.float64))
 
     def draw_plans(self, rng):
-        """(distribution's name, what the library and the oracle take for it, draws of every layer) of each plan: all
-        layers sampled, under each distribution; and some layers exact."""
+        """(name, distribution or weights, draws of every layer) of each plan: for each distribution one with all layers
+        sampled, and one with some layers exact."""
         def some(layer_sampled):
             return [rng.integers(0, self.n, rng.integers(1, 2 * self.n + 4)) if s else None for s in layer_sampled]
 
         num_layers = len(self.weights)
         plans = []
-        for name, constant in DISTRIBUTIONS.items():
-            distribution = self.own_weights if constant is None else constant
+        for name in (*oracle.DISTRIBUTIONS, "weights"):
+            distribution = self.own_weights if name == "weights" else name
             plans.append((name, distribution, some([True] * num_layers)))
             if num_layers > 1:
                 sampled = rng.random(num_layers) < 0.5
@@ -103,8 +99,8 @@ class Case:
         return plans
 
     def make_confident(self, loss):
-        """Lets the model be right about the nodes that it is surest of, trains on those, and scales the last layer
-        until the training loss is about `loss`."""
+        """Makes the half of the nodes with the largest margins the training nodes, labels them as the model predicts, and
+        scales the last layer until the training loss is about `loss`."""
         logits = oracle.embed(self.a_hat, self.x, self.weights)[-1]
         margins = np.diff(np.sort(logits, 1)[:, -2:], axis=1).ravel()
         train = np.argsort(-margins)[:self.n // 2]
@@ -121,27 +117,35 @@ class Case:
 
     def graph(self):
         """The same in the library."""
+        settings = {"normalization": self.normalization, "features": self.raw_x, "labels": self.labels,
+                    **dict(zip(SPLITS, self.splits))}
         if self.kind == "csr":
-            graph = Graph.from_csr(self.n, self.indptr, self.indices, self.edge_weights)
+            graph = pl.Graph.from_csr(self.n, self.indptr, self.indices, self.edge_weights, **settings)
         else:
-            graph = Graph.from_edges(self.n, self.edges, self.edge_weights)
-        graph.set_normalization(self.normalization)
-        graph.set_features(self.raw_x)
+            graph = graph_of_edges(self.n, self.edges, self.edge_weights, **settings)
         if self.normalize_features:
             graph.normalize_features()
-        graph.set_labels(self.labels)
-        for split, nodes in enumerate(self.splits):
-            graph.set_split(split, nodes)
         return graph
 
     def model(self):
-        model = Model.of(self.weights)
-        model.set_regularization(self.lam)
-        return model
+        return model_of(self.weights, regularization=self.lam)
+
+    @staticmethod
+    def estimator(distribution, draws):
+        """The estimator of a plan. A layer with pinned draws uses all of them, whatever its sample size."""
+        estimator = pl.Estimator.consistent([0 if nodes is None else 1 + layer for layer, nodes in enumerate(draws)])
+        if isinstance(distribution, np.ndarray):
+            estimator.set_weights(distribution)
+        else:
+            estimator.set_distribution(distribution)
+        for layer, nodes in enumerate(draws):
+            if nodes is not None:
+                estimator.set_draws(layer, nodes)
+        return estimator
 
 
 def special():
-    """The corners."""
+    """The smallest graphs, and odd widths."""
     yield Case("one node without an edge", 1, n=1, degree=0)
     yield Case("one node with a self-loop", 2, n=1, degree=2, hidden=[4])
     yield Case("one node, A as it is", 3, n=1, degree=0, normalization=oracle.NONE, hidden=[2])
@@ -155,7 +159,7 @@ def special():
 
 
 def confident():
-    """Models that know almost every label, as at the end of a training."""
+    """Models that predict almost every label, as at the end of training."""
     for seed, loss in enumerate([1e-1, 1e-2, 1e-3, 1e-4, 1e-5]):
         case = Case(f"loss {loss:g}", [11, seed], n=40, width=8, hidden=[6], classes=4, normalization=oracle.ROW)
         case.make_confident(loss)
@@ -163,15 +167,15 @@ def confident():
 
 
 def random_cases(count):
-    """Every pair of normalisation, kind, weights and features comes up; sizes, depths and λ are drawn."""
+    """Every pair of normalisation, kind, weights and features occurs; sizes, depths and λ are drawn."""
     for index in range(count):
         rng = np.random.default_rng([2024, index])
-        normalization, kind = index % 3, ["edges", "edges", "csr"][index // 3 % 3]
+        normalization, kind = oracle.NORMALIZATIONS[index % 3], ["edges", "edges", "csr"][index // 3 % 3]
         weighted, sparse = bool(index % 2), bool(index // 2 % 2)
         hidden = rng.integers(1, 24, rng.integers(0, 4)).tolist()
         n = int(rng.choice([rng.integers(2, 12), rng.integers(12, 80), rng.integers(80, 201)]))
         lam = float(rng.choice([0.0, 0.01, 0.7]))
-        name = (f"case {index}: n {n}, {kind}{', weighted' if weighted else ''}, normalisation {normalization}, "
+        name = (f"case {index}: n {n}, {kind}{', weighted' if weighted else ''}, {normalization}, "
                 f"{'sparse' if sparse else 'dense'} features, {len(hidden) + 1} layers, λ {lam}")
         yield Case(name, [7, index], n=n, kind=kind, weighted=weighted, normalization=normalization, sparse=sparse,
                    width=int(rng.integers(1, 40)), hidden=hidden, classes=int(rng.integers(2, 9)), lam=lam,

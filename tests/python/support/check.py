@@ -1,4 +1,4 @@
-"""Runs the tests of a script and sums them up in its last line."""
+"""Runs the tests of a script and summarises them in the last line."""
 import os
 import sys
 import tempfile
@@ -12,15 +12,15 @@ TOLERANCE = 1e-5
 
 
 class Skip(Exception):
-    """Raised by a test that cannot run here; the text says why."""
+    """Raised by a test that cannot run on this machine, with the reason."""
 
 
-# The largest error of each kind that close() has seen, for the summary.
+# The largest error of each kind that close() has met, for the summary.
 errors = {}
 
 
 def relative_error(found, expected):
-    """‖found - expected‖ / ‖expected‖; where ‖expected‖ is 0 the error itself."""
+    """‖found - expected‖ / ‖expected‖; the error itself if ‖expected‖ is 0."""
     found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     assert found.shape == expected.shape, f"shape {found.shape} instead of {expected.shape}"
     norm = np.linalg.norm(expected)
@@ -28,7 +28,7 @@ def relative_error(found, expected):
 
 
 def close(found, expected, what, tolerance=TOLERANCE):
-    """Checks that `found` is within `tolerance` of the norm of `expected`, and keeps the error for the summary."""
+    """Checks that the relative error is within the tolerance, and keeps it for the summary."""
     assert np.all(np.isfinite(found)), f"{what}: a value is missing or not finite"
     error = relative_error(found, expected)
     kind = what.split(":")[0]
@@ -41,28 +41,28 @@ def same(found, expected, what):
     assert np.array_equal(found, expected), f"{what}: {found} instead of {expected}"
 
 
-def loudly(text):
+def not_checked(text):
     print(f"\n*** NOT CHECKED: {text} ***\n", file=sys.stderr, flush=True)
 
 
 def folder():
-    """A folder for a test's files, gone when the `with` block ends."""
+    """A folder for a test's files, removed at the end of the `with` block."""
     return tempfile.TemporaryDirectory(prefix="plimsoll-")
 
 
 def data(name):
-    """The file of a data set; skips the test where there is none."""
+    """The file of a data set. Skips the test if there is none."""
     directory = os.environ.get("PLIMSOLL_DATA")
     if not directory:
         raise Skip("PLIMSOLL_DATA is not set")
     path = Path(directory) / f"{name}.npz"
     if not path.exists():
-        raise Skip(f"there is no {path}")
+        raise Skip(f"{path} does not exist")
     return path
 
 
 def run(tests):
-    """Runs (name, function) pairs; names the failures, then counts. Returns what the script is to exit with."""
+    """Runs (name, function) pairs, reports the failures, and returns the exit code of the script."""
     passed, failed, skipped = 0, 0, {}
     start = time.monotonic()
     for name, test in tests:
@@ -77,7 +77,7 @@ def run(tests):
             traceback.print_exc()
             sys.stderr.flush()
     for reason, names in skipped.items():
-        loudly(f"{reason}; {len(names)} skipped, from {names[0]!r}")
+        not_checked(f"{reason}; {len(names)} skipped, from {names[0]!r}")
     for kind, error in errors.items():
         print(f"  {kind}: largest error {error:.1e} of the norm")
     count = sum(len(names) for names in skipped.values())

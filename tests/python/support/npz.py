@@ -1,4 +1,4 @@
-"""Graph files as NumPy and zipfile see them: arrays to write, what they mean, and whether the library agrees."""
+"""Graph files with NumPy and zipfile: arrays to write, what they mean, and whether the library agrees."""
 import io
 import os
 import zipfile
@@ -6,15 +6,13 @@ import zipfile
 import numpy as np
 import scipy.sparse as sp
 
-from . import oracle
-from .plimsoll import Failure, Graph, PLIM_ERROR_BAD_FORMAT, PLIM_ERROR_IO
+from . import SPLITS, oracle, pl
 
-REFUSED = (PLIM_ERROR_IO, PLIM_ERROR_BAD_FORMAT)
-SPLITS = ("train", "val", "test")
+REFUSED = (pl.FileError, pl.BadFormatError)
 
 
 def small():
-    """The arrays of a graph that has everything."""
+    """The arrays of a graph with every optional part."""
     rng = np.random.default_rng(1)
     features = rng.normal(size=(7, 3)).astype(np.float32)
     return {
@@ -30,7 +28,7 @@ def small():
 
 
 def small_csr():
-    """The same as matrices by rows: a directed graph, sparse features."""
+    """The same as sparse matrices: a directed graph, sparse features."""
     arrays = small()
     for key in ("edges", "self_loops", "edge_weights"):
         del arrays[key]
@@ -42,7 +40,7 @@ def small_csr():
 
 
 def matrices(arrays):
-    """What the arrays of a file mean: A, X, labels, the splits and the normalisation."""
+    """What the arrays of a file mean: A, X, labels, the splits, and the normalisation as a name."""
     n = int(arrays["num_nodes"])
     if "edges" in arrays:
         loops = np.asarray(arrays.get("self_loops", []), int)
@@ -59,7 +57,7 @@ def matrices(arrays):
         parts = arrays["features_data"], arrays["features_indices"], arrays["features_indptr"]
         x = sp.csr_matrix(parts, shape=(n, int(arrays["num_features"]))).toarray()
     splits = [np.asarray(arrays.get(name, [])) for name in SPLITS]
-    return a.toarray(), x, arrays.get("labels"), splits, int(arrays.get("normalization", 0))
+    return a.toarray(), x, arrays.get("labels"), splits, oracle.NORMALIZATIONS[int(arrays.get("normalization", 0))]
 
 
 def read(path):
@@ -69,7 +67,7 @@ def read(path):
 
 
 def difference(found, expected):
-    """Names what differs between two results of matrices(), or None."""
+    """The name of a part in which two results of matrices() differ, or None."""
     for name, f, e in zip(("A", "X", "labels"), found, expected):
         if (f is None) != (e is None) or (f is not None and not np.array_equal(f, np.asarray(e, f.dtype))):
             return name
@@ -80,26 +78,27 @@ def difference(found, expected):
 
 
 def meaning(graph, folder):
-    """matrices() of a graph in the library, by way of a file."""
+    """matrices() of a graph in the library, read from the file that it saves."""
     path = os.path.join(folder, "meaning.npz")
     graph.save(path)
     return matrices(read(path))
 
 
 def loads_as(path, expected, what, folder):
-    with Graph.load(path) as graph:
+    with pl.Graph.load(path) as graph:
         differs = difference(meaning(graph, folder), expected)
-        assert differs is None, f"{what}: {differs} is another one"
+        assert differs is None, f"{what}: {differs} differs"
 
 
-def refused(path, what, statuses=(PLIM_ERROR_BAD_FORMAT,)):
+def refused(path, what, errors=pl.BadFormatError):
+    """Checks that a file is refused with one of these errors and a message; returns the message."""
     try:
-        with Graph.load(path):
+        with pl.Graph.load(path):
             pass
-    except Failure as failure:
-        assert failure.status in statuses, f"{what}: {failure}"
-        assert failure.message, f"{what}: no message"
-        return failure.message
+    except pl.PlimsollError as error:
+        assert isinstance(error, errors), f"{what}: {error!r}"
+        assert str(error), f"{what}: no message"
+        return str(error)
     raise AssertionError(f"{what} was loaded")
 
 

@@ -1,4 +1,4 @@
-"""Graph convolutional networks in SciPy and float64, plain: every line is a formula. Shares no code with the library.
+"""Graph convolutional networks in SciPy and float64: plain, slow, and one formula per line. It shares no code with the library.
 
 Letters: A adjacency, Â normalised, X features, W parameters, I_l the nodes at the input of layer l, P the distribution
 they are drawn from, t their number.
@@ -6,12 +6,13 @@ they are drawn from, t their number.
 import numpy as np
 import scipy.sparse as sp
 
-SYMMETRIC, ROW, NONE = 0, 1, 2
-UNIFORM, IMPORTANCE, NEIGHBORS, LADIES = 0, 1, 2, 3
+# The names that the library's Python package uses.
+NORMALIZATIONS = SYMMETRIC, ROW, NONE = "symmetric", "row", "none"
+DISTRIBUTIONS = UNIFORM, IMPORTANCE, NEIGHBORS, LADIES = "uniform", "importance", "neighbors", "ladies"
 
 
 def adjacency_of_edges(n, edges, weights=None):
-    """A of undirected edges: repeated ones merge, their weights add up; a self-loop counts once on the diagonal."""
+    """A of undirected edges. Repeated ones merge and their weights add up; a self-loop counts once on the diagonal."""
     total = {}
     for k, (u, v) in enumerate(np.asarray(edges).tolist()):
         weight = 1.0 if weights is None else float(weights[k])
@@ -21,7 +22,7 @@ def adjacency_of_edges(n, edges, weights=None):
 
 
 def adjacency_of_csr(n, indptr, indices, values=None):
-    """A as given; repeated entries merge."""
+    """A as given. Repeated entries merge."""
     total = {}
     for v in range(n):
         for at in range(indptr[v], indptr[v + 1]):
@@ -43,7 +44,7 @@ def normalize_adjacency(a, normalization=SYMMETRIC):
         return a.tocsr()
     n = a.shape[0]
     diagonal = np.arange(n)
-    # Entry by entry, because SciPy's sums and products of matrices drop entries of weight 0, and those are edges too.
+    # Entry by entry: SciPy's sums and products of matrices drop entries of weight 0, which are edges too.
     a = a.tocoo()
     places = np.concatenate([a.row, diagonal]), np.concatenate([a.col, diagonal])
     a = sp.coo_matrix((np.concatenate([a.data, np.ones(n)]), places), shape=(n, n))
@@ -54,7 +55,7 @@ def normalize_adjacency(a, normalization=SYMMETRIC):
 
 
 def normalize_rows(x):
-    """Each row of X divided by its sum; one that sums to 0 stays."""
+    """Each row of X divided by its sum. A row that sums to 0 stays as it is."""
     s = np.asarray(x.sum(1)).ravel()
     s = np.where(s == 0, 1.0, s)
     return sp.csr_matrix(sp.diags(1.0 / s) @ x) if sp.issparse(x) else x / s[:, None]
@@ -88,7 +89,7 @@ def squares_of_columns(a_hat):
 
 
 def probabilities(a_hat, rows, distribution):
-    """P over all n nodes, given the rows above. `distribution` is one of the constants, or the caller's weights."""
+    """P over all n nodes, given the rows above. `distribution` is one of DISTRIBUTIONS, or an array of weights."""
     n = a_hat.shape[0]
     if isinstance(distribution, np.ndarray):
         mass = distribution
@@ -106,8 +107,10 @@ def probabilities(a_hat, rows, distribution):
 
 
 def operators(a_hat, batch, draws, distribution=UNIFORM):
-    """Â(I_{l+1}, I_l)·diag(1/(t_l P)) of every layer l, and I_0. draws[l] None: I_l is all nodes, and nothing is
-    weighted. Draws that no row above is linked to are kept, and are columns of zeros; they are no rows for S below."""
+    """Â(I_{l+1}, I_l)·diag(1/(t_l P)) of every layer l, and I_0. If draws[l] is None, I_l is all nodes, without weights.
+
+    Draws that no row above is linked to stay, as columns of zeros. They are not among the rows for the distribution below.
+    """
     n = a_hat.shape[0]
     nodes, rows, result = np.asarray(batch), np.unique(batch), []
     for given in reversed(draws):
@@ -126,23 +129,34 @@ def operators(a_hat, batch, draws, distribution=UNIFORM):
     return result[::-1], nodes
 
 
-def loss_and_gradient(a_hat, x, labels, weights, batch, draws=None, distribution=UNIFORM, lam=0.0):
-    """Mean cross-entropy over the batch plus λ/2 ‖W‖², and its gradient as one vector."""
-    num_layers = len(weights)
-    ops, nodes = operators(a_hat, batch, draws or [None] * num_layers, distribution)
-    h, inputs, outputs = x[nodes], [], []
+def backpropagate(ops, h, labels, weights, lam=0.0):
+    """Mean cross-entropy plus λ/2 ‖W‖², and its gradient as one vector, of a network whose layer l multiplies by ops[l].
+
+    `h` is the input of the first layer; `labels` are those of the rows of the last.
+    """
+    inputs, outputs = [], []
     for l, w in enumerate(weights):
         inputs.append(ops[l] @ h)
         outputs.append(np.asarray(inputs[l] @ w))
-        h = np.maximum(outputs[l], 0.0) if l + 1 < num_layers else outputs[l]
-    y = labels[batch]
-    loss = cross_entropy(h, y) + 0.5 * lam * sum((w ** 2).sum() for w in weights)
+        h = np.maximum(outputs[l], 0.0) if l + 1 < len(weights) else outputs[l]
+    loss = cross_entropy(h, labels) + 0.5 * lam * sum((w ** 2).sum() for w in weights)
     g = softmax(h)
-    g[np.arange(len(y)), y] -= 1.0
-    g /= len(y)
-    gradient = [None] * num_layers
-    for l in reversed(range(num_layers)):
+    g[np.arange(len(labels)), labels] -= 1.0
+    g /= len(labels)
+    gradient = [None] * len(weights)
+    for l in reversed(range(len(weights))):
         gradient[l] = np.asarray(inputs[l].T @ g) + lam * weights[l]
         if l:
             g = np.asarray(ops[l].T @ (g @ weights[l].T)) * (outputs[l - 1] > 0)
-    return loss, np.concatenate([gl.ravel() for gl in gradient])
+    return loss, flat(gradient)
+
+
+def loss_and_gradient(a_hat, x, labels, weights, batch, draws=None, distribution=UNIFORM, lam=0.0):
+    """The same of a batch of nodes, exact or from draws at the inputs of the layers."""
+    ops, nodes = operators(a_hat, batch, draws or [None] * len(weights), distribution)
+    return backpropagate(ops, x[nodes], labels[batch], weights, lam)
+
+
+def flat(matrices):
+    """Matrices as one vector, row after row."""
+    return np.concatenate([np.asarray(m).ravel() for m in matrices])

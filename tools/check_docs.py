@@ -1,21 +1,23 @@
-"""Compiles and runs the code of README.md, of docs/ and at the top of plimsoll.h, and holds the texts against the library.
+#!/usr/bin/env python3
+"""Compiles and runs the code in README.md, docs/ and the first comment of plimsoll.h: `make test-docs`. It also checks links,
+names and the reference of the C interface.
 
-What a fenced block is, its tag says; an unknown tag is an error. Each page has a folder of its own, in which its blocks run
-in their order; it begins with program.c and program.cpp of tests/install, and the library is installed in $PREFIX.
+The tag of a fenced block says what it is; an unknown tag is an error. The blocks of a page run in order, in a folder of
+their own. The folder starts with program.c and program.cpp of tests/install, and the library is installed in $PREFIX.
 
-    c, cpp          with main: a program, compiled with all warnings as errors and run; `c first.c` also leaves it in the
-                    folder, for the commands of the page. Without main: the pieces of a page make one program; a piece
-                    that begins with # or static stands before main.
-    c excerpt       stands word for word in examples/, in a header or in a program of the same page
+    c, cpp          with main: a program, compiled with all warnings as errors and run; `c first.c` also writes it to the
+                    folder, for the page's commands. Without main: the pieces of a page make one program; a piece that
+                    starts with # or static goes before main.
+    c excerpt       lines that occur in examples/, in a header or in a program of the same page
     python          the pieces of a page make one program, run with the wheel
     cmake           a project, or the lines that a project for program.c lacks: configured and built
-    sh              commands, run with what the block before exported and in the directory it went to; `sh repo` starts
-                    in the repository. A page that tests/install.py or tests/languages runs is left to it.
-    console         the same, behind "$ ", with the output of each
-    text            the output of the block before it. A number may be off by 5 % or by one in its last decimal,
-                    one of seconds by anything; "…" is any text.
+    sh              commands, run in the directory and with the variables that the block before left; `sh repo` starts in
+                    the repository. The pages of check_install.py and tests/languages are left to those.
+    console         the same, each command behind "$ " and followed by its output
+    text            the output of the block before it. A number may differ by 5 % or by one in its last decimal, a number
+                    of seconds by anything; "…" is any text.
 
-`no-run` and a reason behind a tag take a block out; the reason is printed.
+`no-run` and a reason behind a tag exclude a block; the reason is printed.
 """
 
 import argparse
@@ -30,7 +32,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-import install
+import check_install as install
 
 REPOSITORY = install.REPOSITORY
 WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Werror".split()
@@ -78,7 +80,7 @@ def blocks_of(page, text):
         indent, fence, info = opening.groups()
         end = next((i for i in range(at + 1, len(lines)) if lines[i].strip() == fence), None)
         if end is None:
-            fail(f"{page}:{at + 1}", "a block without an end")
+            fail(f"{page}:{at + 1}", "the block does not end")
             break
         code = "".join(line.removeprefix(indent) + "\n" for line in lines[at + 1:end])
         tag, *words = info.split() or [""]
@@ -97,7 +99,7 @@ def header_block():
 
 
 def count_indented(text):
-    """How many blocks are set off by four spaces alone: they have no tag, and nobody runs them."""
+    """The number of blocks that are indented by four spaces only. They have no tag, and nothing runs them."""
     after_blank = re.findall(r"(?:^|\n\n)(?: {4}.*\n(?:\n(?= {4}))?)+", "\n" + prose(text) + "\n")
     return sum(not re.match(r"\s*([-*]|\d+\.) ", block) for block in after_blank)
 
@@ -119,7 +121,7 @@ class Runner:
             done = subprocess.run(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL, errors="replace",
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.machine.environment, timeout=120)
         except subprocess.TimeoutExpired:
-            return Outcome(False, "no end after 120 s")
+            return Outcome(False, "still running after 120 s")
         return Outcome(done.returncode == 0, done.stdout if done.returncode == 0 else f"{done.stdout}exit code {done.returncode}")
 
     def compiled(self, tag, source):
@@ -137,9 +139,9 @@ class Runner:
         return self.execute([str(program)]) if done.ok else done
 
     def shell(self, commands, where=None):
-        """Runs commands with what earlier ones of the page exported, where they went to.
+        """Runs commands with the variables and in the directory that earlier ones of the page left.
 
-        `set -e` does not see that the first of `a && b` failed; at the end of the commands the status is looked at.
+        `set -e` ignores a failure of `a` in `a && b`, so the status is checked again at the end.
         """
         state = self.folder / ".shell"
         state.mkdir(exist_ok=True)
@@ -152,7 +154,7 @@ class Runner:
 
 
 def matches(wanted, found):
-    """Whether an output is what a text says: numbers to 5 %, those of seconds not at all, … for anything."""
+    """Whether an output agrees with a text: numbers to 5 %, seconds always, … with anything."""
     number = r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)"
     seconds = re.compile(number + r"(?= (?:s|ms|µs|ns|seconds)\b)")
 
@@ -189,7 +191,7 @@ def matches(wanted, found):
 
 
 def joined(blocks):
-    """One C or C++ program from pieces; each says where its output ends."""
+    """One C or C++ program from pieces. Each piece marks the end of its output."""
     head, body = "", ""
     for block in blocks:
         place = f'#line {block.line} "{block.page}"\n'
@@ -240,19 +242,19 @@ def cmake(run, block):
 
 
 def console(run, block):
-    """Runs each command behind "$ " and compares what it says."""
+    """Runs each command behind "$ " and compares its output."""
     parts = re.split(r"^\$ (.*)$", block.text, flags=re.M)
     if parts[0].strip():
         return Outcome(False, "output before the first command")
     for command, wanted in zip(parts[1::2], parts[2::2]):
         done = run.shell(command)
         if not done.ok or not matches(wanted, done.output):
-            return Outcome(False, f"$ {command}\nsays\n{done.output}")
+            return Outcome(False, f"$ {command}\nprints\n{done.output}")
     return Outcome(True, "")
 
 
 def excerpt(block, programs):
-    """Whether the lines stand one after the other in a file."""
+    """Whether the lines occur, one after the other, in a file."""
     code = undented(block.text)
     if any(code in undented(text) for text in programs):
         return Outcome(True, "")
@@ -260,10 +262,10 @@ def excerpt(block, programs):
     for path in (path for place in places for path in sorted(place.rglob("*")) if path.is_file()):
         if "node_modules" not in path.parts and code in undented(path.read_text(encoding="utf-8", errors="replace")):
             return Outcome(True, "")
-    return Outcome(False, "these lines stand in no file of " + ", ".join(place.name for place in places))
+    return Outcome(False, "these lines occur in no file of " + ", ".join(place.name for place in places))
 
 
-def check_page(machine, options, page, blocks, boxes):
+def check_page(machine, options, page, blocks, installing):
     """Runs the blocks of a page, in order."""
     if page in ELSEWHERE:
         counts[f"block of {ELSEWHERE[page]}"] += len(blocks)
@@ -282,7 +284,7 @@ def check_page(machine, options, page, blocks, boxes):
         if "no-run" in block.words:
             reason = " ".join(block.words[block.words.index("no-run") + 1:])
             if not reason:
-                fail(block.place, "no-run wants a reason")
+                fail(block.place, "no-run requires a reason")
             left_out.append(f"{block.place} ({block.tag}): {reason}")
             counts["not run"] += 1
             last = None
@@ -290,7 +292,7 @@ def check_page(machine, options, page, blocks, boxes):
         if block.tag == "text":
             kind = "text (output)"
             if last is None:
-                fail(block.place, "a text follows what prints it, or is marked no-run with a reason")
+                fail(block.place, "a text must follow the block that prints it, or be marked no-run with a reason")
             elif last.ok and not matches(block.text, last.output):
                 fail(block.place, f"the output is\n{last.output}")
             counts[kind] += 1
@@ -308,7 +310,7 @@ def check_page(machine, options, page, blocks, boxes):
             last = outcomes.get(block.line)  # failed above, if it did
             continue
         elif block.tag in ("sh", "cmake") and page == "docs/install.md":
-            kind, last = f"{block.tag}, by test-install", Outcome(block.tag == "cmake" or block.words[0] in boxes, "")
+            kind, last = f"{block.tag}, by test-install", Outcome(block.tag == "cmake" or block.words[0] in installing, "")
         elif block.tag == "sh":
             last = run.shell(block.text, REPOSITORY if "repo" in block.words else None)
         elif block.tag == "console":
@@ -316,7 +318,7 @@ def check_page(machine, options, page, blocks, boxes):
         elif block.tag == "cmake":
             last = cmake(run, block)
         else:
-            last = Outcome(False, f"tests/docs.py knows no tag {block.tag!r}")
+            last = Outcome(False, f"unknown tag {block.tag!r}")
         counts[kind] += 1
         if not last.ok:
             fail(block.place, last.output)
@@ -334,7 +336,7 @@ def prose(text):
 
 
 def check_links(pages):
-    """Every link inside the repository leads somewhere, and docs/README.md to every page."""
+    """Every link inside the repository has a target, and docs/README.md links every page."""
     anchors = {name: {slug(h) for h in re.findall(r"^#+ (.*)$", prose(text), re.M)} for name, text in pages.items()}
     linked = set()
     for name, text in pages.items():
@@ -345,7 +347,7 @@ def check_links(pages):
             file, _, anchor = target.partition("#")
             path = ((REPOSITORY / name).parent / file).resolve() if file else REPOSITORY / name
             if not path.exists():
-                fail(name, f"links to {target}, which is not there")
+                fail(name, f"links to {target}, which does not exist")
                 continue
             other = str(path.relative_to(REPOSITORY))
             if anchor and other in anchors and anchor not in anchors[other]:
@@ -357,7 +359,7 @@ def check_links(pages):
 
 
 def check_names(pages):
-    """Every plim_ name of a text is one of the library's, or the beginning of several."""
+    """Every plim_ name in a text is one of the library's, or the beginning of several."""
     header = (REPOSITORY / "include/plimsoll.h").read_text(encoding="utf-8")
     known = set(re.findall(r"\b(?:plim_|PLIM_)\w+", header))
     for name, text in pages.items():
@@ -365,11 +367,11 @@ def check_names(pages):
             counts["name of the library"] += 1
             beginning = word.endswith("_") and any(other.startswith(word) for other in known)
             if word not in known and not beginning and not re.match(r"plim_x|PLIM_(ISA|BLESS)$", word):
-                fail(name, f"{word} is no name of the library")
+                fail(name, f"{word} is not a name of the library")
 
 
 class Anchors(html.parser.HTMLParser):
-    """What a page calls by id, and what it links to."""
+    """The ids of a page, and the ids that it links to."""
 
     def __init__(self, text):
         super().__init__()
@@ -385,24 +387,24 @@ class Anchors(html.parser.HTMLParser):
 
 
 def check_reference(out):
-    """The reference has every symbol, its links lead somewhere, and a header with a gap is refused."""
+    """The reference has every symbol, its links have targets, and an incomplete header is refused."""
     def generate(header, where):
-        return subprocess.run([sys.executable, "docs/reference.py", str(header), str(where)], cwd=REPOSITORY, text=True,
+        return subprocess.run([sys.executable, "tools/reference.py", str(header), str(where)], cwd=REPOSITORY, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     header = REPOSITORY / "include/plimsoll.h"
     done = generate(header, out / "index.html")
     if done.returncode:
-        return fail("docs/reference.py", done.stdout)
+        return fail("tools/reference.py", done.stdout)
     page = Anchors((out / "index.html").read_text(encoding="utf-8"))
     symbols = (REPOSITORY / "tests/abi/symbols.txt").read_text().split()
     for name in symbols:
         if name not in page.ids:
-            fail("docs/reference.py", f"{name} is not on the page")
+            fail("tools/reference.py", f"{name} is not on the page")
     for name in set(page.links) - set(page.ids):
-        fail("docs/reference.py", f"the page links to #{name}, which is not there")
+        fail("tools/reference.py", f"the page links to #{name}, which does not exist")
     if len(page.ids) != len(set(page.ids)):
-        fail("docs/reference.py", "an id stands twice")
+        fail("tools/reference.py", "an id occurs twice")
     counts["symbol of the reference"] += len(symbols)
 
     text = header.read_text(encoding="utf-8")
@@ -418,12 +420,12 @@ def check_reference(out):
         (out / "broken.h").write_text(changed, encoding="utf-8")
         done = generate(out / "broken.h", out / "broken.html")
         if not times or done.returncode == 0 or complaint not in done.stdout:
-            fail("docs/reference.py", f"a header that should be refused for {complaint!r} gives\n{done.stdout}")
+            fail("tools/reference.py", f"a header that should be refused with {complaint!r} gives\n{done.stdout}")
         counts["broken header refused"] += 1
 
 
 def check_matching():
-    """`text` blocks are really compared."""
+    """matches() accepts and rejects what it should."""
     same = [("a 100.0 b", "a  101.2 b"), ("x …\n…\nend", "x y z\n1\n2\nend"), ("5 ms", "900 ms"), ("…", ""), ("", ""),
             ("1,234 and -2e-3", "1234 and -0.00201"), ("0.010", "0.011"), ("…\na", "a\nb\na")]
     other = [("a 100.0 b", "a 110 b"), ("a", "b"), ("a", "a\nb"), ("a\nb", "a"), ("5 m", "6 m"), ("…\nend", "end\nx"),
@@ -454,7 +456,7 @@ def main():
     machine = install.Machine(options)
     home, prefix = options.out / "home", options.out / "home/plimsoll"
     home.mkdir()
-    # A reader's own directory; cargo stays where it is.
+    # A home directory for the page's commands. Cargo keeps its own.
     real = Path(os.environ.get("HOME", "/"))
     machine.environment |= {"HOME": str(home), "PREFIX": str(prefix), "LD_LIBRARY_PATH": f"{prefix}/lib",
                             "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig", "LC_ALL": "C.UTF-8",
@@ -464,7 +466,7 @@ def main():
     machine.run('make install PREFIX="$PREFIX"')
     (machine.tools / "python").write_text(f'#!/bin/sh\nexec {options.python} "$@"\n')
     (machine.tools / "python").chmod(0o755)
-    boxes, _ = install.page()
+    installing, _ = install.page()
 
     everything = {"include/plimsoll.h": [header_block()]}
     everything |= {page: blocks_of(page, text) for page, text in pages.items()}
@@ -472,7 +474,7 @@ def main():
     for page, blocks in everything.items():
         if blocks and (not options.pages or page in options.pages):
             begun = time.monotonic()
-            check_page(machine, options, page, blocks, boxes)
+            check_page(machine, options, page, blocks, installing)
             print(f"{page}: {len(blocks)} blocks, {time.monotonic() - begun:.1f} s", flush=True)
     if not options.pages:
         check_links(pages)
@@ -483,9 +485,9 @@ def main():
     for text in left_out:
         print(f"*** NOT RUN: {text}", file=sys.stderr)
     if failures:
-        sys.exit(f"tests/docs.py: {len(failures)} failed: {', '.join(dict.fromkeys(failures))}")
+        sys.exit(f"check_docs.py: {len(failures)} failed: {', '.join(dict.fromkeys(failures))}")
     shutil.rmtree(options.out)
-    print(f"tests/docs.py: passed in {time.monotonic() - started:.0f} s")
+    print(f"check_docs.py: passed in {time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":

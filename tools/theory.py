@@ -1,38 +1,32 @@
 #!/usr/bin/env python3
-"""Runs the examples of the theory and some measurements of its own, and writes docs/theory/: a .csv and an .svg each.
+"""Writes the figures of docs/theory.md into docs/theory, a .csv and an .svg each: `make theory`, five to ten minutes.
 
-    make theory          builds the library and the examples, then runs this; five to ten minutes
-    theory.py NAME …     only these figures: tail decomposition bounds estimators adaptive replacement
-                         line
+    theory.py [name…]    only these: tail decomposition bounds estimators adaptive replacement line
 
-Sets up its own environment (target/theory/venv). The same library and machine give the same files.
+Runs the examples of the theory, and some measurements of its own. The same library on the same machine writes the same files.
 """
 import csv
-import ctypes
-import hashlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent
-ROOT, OUT = DOCS.parent, DOCS / "theory"
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-VENV = TARGET / "theory" / "venv"
+import matplotlib
+import numpy as np
+
+from common import ROOT, TARGET
+
+matplotlib.use("svg")
+os.environ.setdefault("PLIMSOLL_LIB", str(TARGET / "release" / "libplimsoll.so"))
+sys.path.insert(0, str(ROOT / "bindings" / "python"))
+import matplotlib.pyplot as plt  # noqa: E402
+import plimsoll as pl  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+
+OUT = ROOT / "docs" / "theory"
 PER_CLASS, DRAWS, FEW_DRAWS, SEED = 2000, 10_000, 4000, 1
-# Okabe and Ito's colours, which those who see few colours tell apart.
+# The colours of Okabe and Ito, which differ for every kind of colour blindness.
 BLUE, ORANGE, GREEN, RED, PINK, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
-
-
-def make_venv():
-    requirements = DOCS / "requirements.txt"
-    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-    marker, python = VENV / "installed", VENV / "bin" / "python"
-    if not (marker.exists() and marker.read_text() == wanted):
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", requirements], check=True)
-        marker.write_text(wanted)
-    return python
 
 
 def say(text):
@@ -47,7 +41,7 @@ def write_csv(name, rows):
 
 
 def run_example(name):
-    """Runs an example that writes its numbers to a file; gives them. What it prints goes to target/theory."""
+    """Runs an example, which writes its numbers to a file, and returns them. Its output goes to target/theory."""
     say(f"examples/c/{name}.c")
     with open(TARGET / "theory" / f"{name}.txt", "w") as printed:
         subprocess.run([TARGET / "ctest" / "examples" / "c" / name, OUT / f"{name}.csv"], check=True, stdout=printed)
@@ -55,87 +49,41 @@ def run_example(name):
         return list(csv.DictReader(file))
 
 
-class Library:
-    """The few calls that the measurements below need: GCNs of one and two layers on the Mixture graph."""
+class Measurements:
+    """Gradients of GCNs with one and two layers on the Mixture graph."""
 
     def __init__(self):
-        self.c = ctypes.CDLL(str(TARGET / "release" / "libplimsoll.so"))
-        self.c.plim_last_error.restype = ctypes.c_char_p
-        self.c.plim_tail_norm.restype = ctypes.c_double
-        self.c.plim_graph_num_nodes.restype = ctypes.c_size_t
-        self.graph = self.make("plim_graph_from_mixture", ctypes.c_size_t(PER_CLASS), ctypes.c_uint64(SEED))
-        self.nodes = self.c.plim_graph_num_nodes(self.graph)
+        self.graph = pl.Graph.from_mixture(PER_CLASS, SEED)
 
-    def call(self, name, *arguments):
-        status = getattr(self.c, name)(*arguments)
-        if status:
-            raise RuntimeError(f"{name}: {self.c.plim_last_error().decode()}")
-
-    def make(self, name, *arguments):
-        handle = ctypes.c_void_p()
-        self.call(name, *arguments, ctypes.byref(handle))
-        return handle
-
-    def sizes(self, values):
-        return (ctypes.c_size_t * len(values))(*values), ctypes.c_size_t(len(values))
-
-    def model(self, layers, threads=os.cpu_count() or 1):
-        model = self.make("plim_model_gcn", *self.sizes([2, 3] if layers == 1 else [2, 16, 3]), ctypes.c_uint64(SEED))
-        self.call("plim_model_set_threads", model, ctypes.c_size_t(threads))
-        return model
+    def model(self, layers, threads=0):
+        return pl.Model.gcn([2, 3] if layers == 1 else [2, 16, 3], seed=SEED, threads=threads)
 
     def estimator(self, layers):
-        """Draws at the input of the last layer, as the paper does; the first layer of two is exact."""
-        return self.make("plim_estimator_consistent", *self.sizes([1] if layers == 1 else [0, 1]))
+        """Samples the input of the last layer, as the paper does; the first of two layers is exact."""
+        return pl.Estimator.consistent([1] if layers == 1 else [0, 1])
 
     def tail(self, layers, sizes, deltas, draws=DRAWS):
-        """Rows of a sample size and δ: the share of misses with its limits, bias, deviation and error."""
-        import numpy as np
-        options = self.make("plim_probe_options_new")
-        self.call("plim_probe_options_set_draws", options, ctypes.c_size_t(draws))
-        tail = self.make("plim_tail_new", self.estimator(layers), self.model(layers), self.graph, *self.sizes(sizes),
-                         (ctypes.c_double * len(deltas))(*deltas), ctypes.c_size_t(len(deltas)), options)
-
-        def column(what, count):
-            numbers = np.empty(count)
-            self.call("plim_tail_copy", tail, what, numbers.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(count))
-            return numbers
-
-        table = [column(what, len(sizes) * len(deltas)).reshape(len(sizes), -1) for what in range(3)]
-        errors = [column(what, len(sizes)) for what in range(3, 6)]
-        return table, errors
+        return pl.Tail(self.estimator(layers), self.model(layers), self.graph, sizes, deltas, draws=draws)
 
     def misses_without_replacement(self, layers, sizes, deltas, draws=FEW_DRAWS):
-        """The share of misses when the nodes of a draw are distinct, weighted n/t as uniform draws are."""
-        import numpy as np
-        model, estimator, full = self.model(layers, 1), self.estimator(layers), self.make("plim_estimator_full")
-        count = 6 if layers == 1 else 80
-        gradient = np.empty(count, np.float32)
-        where = gradient.ctypes.data_as(ctypes.c_void_p)
-
-        def estimate(estimator):
-            self.call("plim_estimator_gradient", estimator, model, self.graph, None, ctypes.c_size_t(0), where,
-                      ctypes.c_size_t(count), None)
-            return gradient.astype(float)
-
-        exact, random, table = estimate(full), np.random.default_rng(SEED), []
+        """The share of misses when the nodes of a draw are distinct, with the weights n/t of uniform draws."""
+        model, estimator = self.model(layers, 1), self.estimator(layers)
+        exact = pl.Estimator.full().gradient(model, self.graph).values.astype(float)
+        random, table = np.random.default_rng(SEED), []
         for size in sizes:
             if table and not any(table[-1]):
                 table.append(table[-1])
                 continue
             errors = np.empty(draws)
             for i in range(draws):
-                nodes = random.permutation(self.nodes)[:size].astype(np.int32)
-                self.call("plim_estimator_set_draws", estimator, ctypes.c_size_t(layers - 1),
-                          nodes.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(size))
-                errors[i] = np.linalg.norm(estimate(estimator) - exact)
+                estimator.set_draws(layers - 1, random.permutation(self.graph.num_nodes)[:size])
+                errors[i] = np.linalg.norm(estimator.gradient(model, self.graph).values - exact)
             table.append([(errors >= delta * np.linalg.norm(exact)).mean() for delta in deltas])
         return np.array(table)
 
 
 def wilson(p, draws):
-    """Wilson's 95 % limits of a share of so many draws."""
-    import numpy as np
+    """Wilson's 95 % limits of a share of this many draws."""
     z = 1.959963984540054
     half = z * np.sqrt(p * (1 - p) / draws + (z / (2 * draws)) ** 2)
     centre, scale = p + z * z / (2 * draws), 1 + z * z / draws
@@ -144,8 +92,7 @@ def wilson(p, draws):
 
 def bend(sizes, p, draws):
     """How much steeper log p falls from 1 % to 0.2 % than from 20 % to 4 %: 1 for a straight line, more if it bends
-    down. NaN where the sizes do not reach so far. The first size without a miss counts as half a miss."""
-    import numpy as np
+    down. NaN if the sizes do not cover this range. The first size without a miss counts as half a miss."""
     end = next((i + 1 for i, q in enumerate(p) if q == 0), len(p))
     logs = np.log(np.maximum(p[:end], 0.5 / draws))[::-1]
     logs, n = np.maximum.accumulate(logs), np.array(sizes[:end])[::-1]
@@ -156,9 +103,6 @@ def bend(sizes, p, draws):
 
 
 def start(rows, columns, width, height):
-    import matplotlib
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
     plt.rcParams.update({"font.family": "sans-serif", "font.size": 10, "svg.hashsalt": "plimsoll", "axes.axisbelow": True,
                          "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.spines.top": False,
                          "axes.spines.right": False, "legend.frameon": False, "svg.fonttype": "none",
@@ -177,7 +121,6 @@ def finish(figure, name):
 
 def legend_of_lines(axis, entries, **options):
     """A legend of (label, line options)."""
-    from matplotlib.lines import Line2D
     return axis.legend([Line2D([], [], **style) for _, style in entries], [label for label, _ in entries], **options)
 
 
@@ -186,8 +129,7 @@ LAYERS = {1: ("1 layer", "-"), 2: ("2 layers", "--")}
 
 
 def draw_tails(axis, sizes, p, layers, draws=DRAWS):
-    """One curve per δ, with its 95 % band, on a logarithmic scale; it ends where nothing was missed any more."""
-    import numpy as np
+    """One curve per δ with its 95 % band, on a logarithmic scale. It ends where no gradient misses."""
     for (delta, colour), share in zip(DELTAS.items(), np.array(p).T):
         seen = share > 0
         lower, upper = wilson(share[seen], draws)
@@ -196,11 +138,12 @@ def draw_tails(axis, sizes, p, layers, draws=DRAWS):
         axis.plot(n, share[seen], LAYERS[layers][1], color=colour, linewidth=1.6)
 
 
-def tail(library):
+def tail(measurements):
     sizes, rows = list(range(200, 8001, 200)), []
     figure, ((axis,),) = start(1, 1, 8.5, 4.6)
     for layers in LAYERS:
-        (p, lower, upper), _ = library.tail(layers, sizes, list(DELTAS))
+        found = measurements.tail(layers, sizes, list(DELTAS))
+        p, lower, upper = found.probability, found.lower, found.upper
         draw_tails(axis, sizes, p, layers)
         for i, size in enumerate(sizes):
             rows += [dict(layers=layers, sample_size=size, delta=delta, missed=float(p[i, j]), lower=float(lower[i, j]),
@@ -214,12 +157,12 @@ def tail(library):
     finish(figure, "tail")
 
 
-def decomposition(library):
-    import numpy as np
+def decomposition(measurements):
     sizes, rows = [100 * 2 ** i for i in range(11)], []
     figure, axes = start(1, 2, 10, 4.2)
     for axis, layers in zip(axes[0], LAYERS):
-        _, (error, bias, deviation) = library.tail(layers, sizes, [0.1])
+        found = measurements.tail(layers, sizes, [0.1])
+        error, bias, deviation = found.error, found.bias, found.deviation
         rows += [dict(layers=layers, sample_size=n, error=float(e), bias=float(b), deviation=float(d))
                  for n, e, b, d in zip(sizes, error, bias, deviation)]
         for name, values, colour, marker in (("error", error, "black", "s"), ("bias", bias, RED, "o"),
@@ -248,7 +191,7 @@ def bounds(_):
             axis.loglog(t, largest, marker=marker, markersize=3, linewidth=1, color=colour, label=f"{kind} errors")
             if kind == "random":
                 axis.loglog(t, [float(r["bound"]) for r in mine], color="black", linewidth=1.8, label="bound", zorder=1)
-        # From here on doubles near 1 have no more to say of f − f*.
+        # Below this, f − f* is rounding error.
         axis.set_ylim(bottom=max(axis.get_ylim()[0], 1e-12))
         axis.set(title=f"Theorem {theorem}", xlabel="T", ylabel=what[theorem])
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -276,7 +219,6 @@ def estimators(_):
     axes[0, 2].set(title="SGD misses", xlabel="samples N", ylabel="share with |w − w*| ≥ 0.2", ylim=(-0.03, 1.03))
     entries = [(style[2], dict(color=style[0], marker=style[1])) for style in styles.values()]
     entries += [("T = 16 steps", dict(color="black")), ("T = 256 steps", dict(color="black", linestyle="--"))]
-    from matplotlib.lines import Line2D
     figure.legend([Line2D([], [], **s) for _, s in entries], [e[0] for e in entries], loc="outside lower center", ncols=5)
     finish(figure, "three_estimators")
 
@@ -300,14 +242,14 @@ def adaptive(_):
     finish(figure, "adaptive")
 
 
-def replacement(library):
+def replacement(measurements):
     ways, rows = {"with": (DRAWS, 8000), "without": (FEW_DRAWS, 6000)}, []
     figure, axes = start(1, 2, 11, 4.6)
     for axis, (way, (draws, most)) in zip(axes[0], ways.items()):
         sizes = [*range(100, 2400, 100), *range(2400, most, 200)]
         for layers in LAYERS:
-            p = (library.tail(layers, sizes, list(DELTAS))[0][0] if way == "with" else
-                 library.misses_without_replacement(layers, sizes, list(DELTAS)))
+            p = (measurements.tail(layers, sizes, list(DELTAS)).probability if way == "with" else
+                 measurements.misses_without_replacement(layers, sizes, list(DELTAS)))
             draw_tails(axis, sizes, p, layers, draws)
             for j, delta in enumerate(DELTAS):
                 ratio = bend(sizes, p[:, j], draws)
@@ -318,7 +260,6 @@ def replacement(library):
                  xlabel="sample size N (of 6,000 nodes)", ylabel="share of gradients with |g − h| ≥ δ|h|")
     entries = [(f"δ = {delta}", dict(color=colour)) for delta, colour in DELTAS.items()]
     entries += [(name, dict(color="black", linestyle=style)) for name, style in LAYERS.values()]
-    from matplotlib.lines import Line2D
     figure.legend([Line2D([], [], **s) for _, s in entries], [e[0] for e in entries], loc="outside lower center", ncols=6)
     write_csv("replacement", rows)
     finish(figure, "replacement")
@@ -329,18 +270,16 @@ def line(_):
 
 
 def main():
-    if Path(sys.prefix).resolve() != VENV.resolve():
-        python = make_venv()
-        os.execve(python, [str(python), *sys.argv], dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
     figures = dict(tail=tail, decomposition=decomposition, bounds=bounds, estimators=estimators, adaptive=adaptive,
                    replacement=replacement, line=line)
     unknown = [name for name in sys.argv[1:] if name not in figures]
     if unknown:
-        sys.exit(f"{unknown[0]} is none of {', '.join(figures)}")
+        sys.exit(f"unknown figure {unknown[0]}; there are {', '.join(figures)}")
     OUT.mkdir(exist_ok=True)
-    library = Library()
+    (TARGET / "theory").mkdir(parents=True, exist_ok=True)
+    measurements = Measurements()
     for name in sys.argv[1:] or figures:
-        figures[name](library)
+        figures[name](measurements)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Which lines of src/ the tests run: `make coverage`. Needs LLVM's tools (rustup component add llvm-tools).
+#!/usr/bin/env python3
+"""Counts which lines of src/ the tests run: `make coverage`. Requires LLVM's tools (rustup component add llvm-tools).
 
-The library and the Rust tests are built with counters, in a place of their own; the Rust, C and C++ tests run with
-them. Left out are the statistical tests, which draw for minutes what others draw once, those that look at the library's
-symbols, which are more with counters, and those that bring an allocator of their own. The share of lines must not fall
-below LEAST.
+    coverage.py FOLDER
+
+Builds the library and the Rust tests with counters in FOLDER, and runs the Rust, C and C++ tests with them. Excluded are the
+statistical tests (minutes of draws that others do once), the tests of exported symbols (counters add some) and the tests
+with an allocator of their own. Fails if less than LEAST percent of the lines are run.
 """
 import json
 import os
@@ -12,21 +14,21 @@ import sys
 import time
 from pathlib import Path
 
+from common import CARGO, ROOT, RUSTC, output
+
 LEAST = 90.0
 LEFT_OUT = ("estimators", "samples", "symbols", "header", "interface", "fuzz", "allocations")
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def tool(name):
-    sysroot = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
-    found = sorted(Path(sysroot).glob(f"lib/rustlib/*/bin/{name}"))
+    found = sorted(Path(output(*RUSTC, "--print", "sysroot")).glob(f"lib/rustlib/*/bin/{name}"))
     if not found:
         sys.exit(f"there is no {name}: rustup component add llvm-tools")
     return found[0]
 
 
 def counted(lcov):
-    """Each file with how many of its lines there are and how many were run; what stands under #[cfg(test)] is neither."""
+    """(file, number of lines and of lines that were run) for each file. Code below #[cfg(test)] does not count."""
     path, end, lines = None, 0, {}
     for line in lcov.splitlines():
         if line.startswith("SF:"):
@@ -50,16 +52,16 @@ def main():
     profiles.mkdir(parents=True, exist_ok=True)
     for old in profiles.glob("*.profraw"):
         old.unlink()
-    environment = {**os.environ, "RUSTC_WORKSPACE_WRAPPER": str(ROOT / "tests/coverage-rustc.sh"),
+    environment = {**os.environ, "RUSTC_WORKSPACE_WRAPPER": str(ROOT / "tools/coverage-rustc.sh"),
                    "CARGO_TARGET_DIR": str(target), "LLVM_PROFILE_FILE": str(profiles / "%4m.profraw")}
     environment.pop("CARGO_BUILD_TARGET", None)
     tests = sorted({path.stem for path in (ROOT / "tests").glob("*.rs")} - set(LEFT_OUT))
-    # As `make build` does it, so that the library is compiled once.
-    built = subprocess.run(["cargo", "test", "--release", "--features", "capi", "--no-run", "--message-format=json", "--lib",
+    # With the features of `make build`, so that the library is compiled once.
+    built = subprocess.run([*CARGO, "test", "--release", "--features", "capi", "--no-run", "--message-format=json", "--lib",
                             *(argument for test in tests for argument in ("--test", test))],
                            cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     binaries = [m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable")]
-    # PLIM_VALGRIND makes the programs of C and C++ repeat things less often.
+    # PLIM_VALGRIND makes the C and C++ programs repeat things less often.
     commands = [[b] for b in binaries] + [["env", "PLIM_VALGRIND=1", "make", "test-c", "test-cpp"]]
     for command in commands:
         name = Path(command[0]).name
@@ -74,9 +76,9 @@ def main():
     (target / "list").write_text("\n".join(map(str, profiles.glob("*.profraw"))))
     subprocess.run([profdata, "merge", "-sparse", "-f", target / "list", "-o", merged], check=True)
     objects = [argument for binary in binaries for argument in ("-object", binary)]
-    told = subprocess.run([cov, "export", "-format=lcov", f"-instr-profile={merged}", library, *objects],
+    lcov = subprocess.run([cov, "export", "-format=lcov", f"-instr-profile={merged}", library, *objects],
                           capture_output=True, text=True, check=True).stdout
-    mine = [(path.relative_to(ROOT), lines) for path, lines in counted(told) if (ROOT / "src") in path.parents]
+    mine = [(path.relative_to(ROOT), lines) for path, lines in counted(lcov) if (ROOT / "src") in path.parents]
     for path, lines in sorted(mine, key=lambda f: f[1]["percent"]):
         print(f"{lines['percent']:6.1f} %  {lines['covered']:5} of {lines['count']:5}  {path}")
     folders = sorted({path.parent for path, _ in mine})

@@ -1,6 +1,7 @@
-"""Installs the library and builds programs against it, by the commands of docs/install.md.
+#!/usr/bin/env python3
+"""Installs the library and builds programs against it with the commands of docs/install.md: `make test-install`.
 
-A box of that page marked `sh name` is run under its name; one that this file does not know is an error.
+This tool runs each block of that page that is marked `sh name`. A name that it does not know is an error.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+from common import ROOT, not_checked
+
+REPOSITORY = ROOT
 INSTALLED = {
     "include/plimsoll.h",
     "include/plimsoll.hpp",
@@ -36,19 +39,19 @@ def arguments():
 
 
 def page():
-    """The boxes of docs/install.md: {name: commands}, and the CMake project."""
+    """The blocks of docs/install.md: {name: commands}, and the CMake project."""
     text = (REPOSITORY / "docs/install.md").read_text(encoding="utf-8")
-    boxes = dict(re.findall(r"^```sh (\S+)\n(.*?)^```$", text, re.M | re.S))
+    blocks = dict(re.findall(r"^```sh (\S+)\n(.*?)^```$", text, re.M | re.S))
     [project] = re.findall(r"^```cmake\n(.*?)^```$", text, re.M | re.S)
     known = {"install", "stage", "uninstall", "cc", "plugin", "cmake"}
     known |= {"pkg-config-shared", "pkg-config-static", "pkg-config-all-static"}
-    assert boxes.keys() == known, f"docs/install.md has {sorted(boxes)}, expected {sorted(known)}"
-    assert text.count("```sh") == len(boxes), "a box of docs/install.md has no name, or one that another has"
-    return boxes, project
+    assert blocks.keys() == known, f"docs/install.md has {sorted(blocks)}, expected {sorted(known)}"
+    assert text.count("```sh") == len(blocks), "a block of docs/install.md has no name, or the name of another"
+    return blocks, project
 
 
 class Machine:
-    """The environment that commands run in: the tools by their usual names, and nothing of the make that started us."""
+    """The environment of the commands: the tools by their usual names, and no variables of the make that runs this."""
 
     def __init__(self, options):
         self.out = options.out
@@ -100,11 +103,11 @@ def check(condition, text):
 
 def skip(text):
     skipped.append(text)
-    print(f"\n*** NOT CHECKED: {text} ***\n", file=sys.stderr)
+    not_checked(text)
 
 
 def check_program(machine, program, shared, static_executable=False):
-    """It needs libplimsoll.so.0, or does not; its stack is not executable."""
+    """Checks whether it needs libplimsoll.so.0, and that its stack is not executable."""
     dynamic = machine.run(f"readelf -dW {program}")
     check(("[libplimsoll.so.0]" in dynamic) == shared, f"{program}: shared library expected: {shared}\n{dynamic}")
     check(not static_executable or "(NEEDED)" not in dynamic, f"{program} needs shared libraries\n{dynamic}")
@@ -112,9 +115,9 @@ def check_program(machine, program, shared, static_executable=False):
     check("RWE" not in stack, f"{program} has an executable stack")
 
 
-def consume(machine, boxes, project, prefix, version):
-    """Builds and runs both programs in every way there is."""
-    # (box, tool it needs, links the shared library, has no shared library at all)
+def consume(machine, blocks, project, prefix, version):
+    """Builds and runs both programs in every documented way."""
+    # (block, required tool, links our shared library, links no shared library at all)
     ways = [
         ("cc", "cc", True, False),
         ("pkg-config-shared", "pkg-config", True, False),
@@ -128,14 +131,14 @@ def consume(machine, boxes, project, prefix, version):
             skip("programs without shared libraries: this machine has no static C library")
             continue
         folder = machine.folder(prefix.name, name)
-        said = machine.run(boxes[name], folder, PREFIX=prefix)
-        check(said.count(f"plimsoll {version}, header {version}") == 2, f"{name} says {said}")
+        said = machine.run(blocks[name], folder, PREFIX=prefix)
+        check(said.count(f"plimsoll {version}, header {version}") == 2, f"{name} prints {said}")
         for program in "c-program", "cpp-program":
             check_program(machine, folder / program, shared, alone)
         print(f"{prefix.name}: {name}")
 
     folder = machine.folder(prefix.name, "plugin")
-    machine.run(boxes["plugin"], folder, PREFIX=prefix)
+    machine.run(blocks["plugin"], folder, PREFIX=prefix)
     exported = machine.run("nm -D --defined-only plugin.so", folder).split()[2::3]
     check(exported == ["main"], f"plugin.so exports {exported[:9]}")
     print(f"{prefix.name}: plugin")
@@ -146,8 +149,8 @@ def consume(machine, boxes, project, prefix, version):
     for name, text, c_shared in ("cmake", project, True), ("cmake-swapped", swapped, False):
         folder = machine.folder(prefix.name, name)
         (folder / "CMakeLists.txt").write_text(text)
-        said = machine.run(boxes["cmake"], folder, PREFIX=prefix)
-        check(said.count(f"plimsoll {version}, header {version}") == 2, f"{name} says {said}")
+        said = machine.run(blocks["cmake"], folder, PREFIX=prefix)
+        check(said.count(f"plimsoll {version}, header {version}") == 2, f"{name} prints {said}")
         check_program(machine, folder / "build/c-program", c_shared)
         check_program(machine, folder / "build/cpp-program", not c_shared)
         print(f"{prefix.name}: {name}")
@@ -186,26 +189,26 @@ def check_versions(machine, prefix, version):
 
 
 def check_texts(machine, root, *absent):
-    """The files that point at others have no path of the build and none of this test."""
+    """The .pc and .cmake files contain no path of the build or of this test."""
     for path in [*root.rglob("*.pc"), *root.rglob("*.cmake")]:
         text = path.read_text()
         for place in (REPOSITORY, machine.out, *absent):
             check(str(place) not in text, f"{path} contains {place}:\n{text}")
-        check("@" not in text, f"{path} has a name that was not filled in:\n{text}")
+        check("@" not in text, f"{path} has a placeholder that was not replaced:\n{text}")
 
 
 def check_archive(machine, archive):
-    """One object without the note gives every program that links it an executable stack."""
+    """One object without the note would give every program that links it an executable stack."""
     objects = machine.run(f"ar t {archive}").split()
     objects = [name for name in objects if name.endswith(".o")]
     notes = machine.run(f"readelf -SW {archive}").count(".note.GNU-stack")
     check(notes >= len(objects) > 0, f"{len(objects)} objects in {archive}, but {notes} sections .note.GNU-stack")
 
 
-def check_staging(machine, boxes):
+def check_staging(machine, blocks):
     """DESTDIR, a deeper LIBDIR, and one outside PREFIX."""
     stage = machine.out / "a stage"
-    machine.run(boxes["stage"].replace("$DESTDIR", '"$DESTDIR"'), DESTDIR=stage)
+    machine.run(blocks["stage"].replace("$DESTDIR", '"$DESTDIR"'), DESTDIR=stage)
     deep = "usr/lib/x86_64-linux-gnu"
     check((stage / deep / "libplimsoll.so").exists(), f"no libplimsoll.so in {stage / deep}")
     check(files(stage / "usr/include") == {"plimsoll.h", "plimsoll.hpp"}, f"{files(stage)}")
@@ -233,42 +236,42 @@ def main():
     options = arguments()
     options.out = options.out.resolve()
     shutil.rmtree(options.out, ignore_errors=True)
-    boxes, project = page()
+    blocks, project = page()
     machine = Machine(options)
     if not machine.has("pkg-config"):
-        skip("pkg-config is not there: plimsoll.pc is installed but not tried")
+        skip("pkg-config is missing: plimsoll.pc is installed but not tested")
     if not machine.has("cmake"):
-        skip("CMake is not there: the CMake package is installed but not tried")
+        skip("CMake is missing: the CMake package is installed but not tested")
     version = re.search(r'^version = "(.*)"$', (REPOSITORY / "Cargo.toml").read_text(), re.M)[1]
 
     first, second = machine.out / "first", machine.out / "second"
-    machine.run(boxes["install"], PREFIX=first)
+    machine.run(blocks["install"], PREFIX=first)
     expected = {name.format(version=version) for name in INSTALLED}
     check(files(first) == expected, f"installed: {sorted(files(first) ^ expected)} differ")
     links = [os.readlink(first / "lib" / name) for name in ("libplimsoll.so", "libplimsoll.so.0")]
     check(links == ["libplimsoll.so.0", f"libplimsoll.so.{version}"], f"the links point at {links}")
     check_texts(machine, first)
     check_archive(machine, first / "lib/libplimsoll.a")
-    consume(machine, boxes, project, first, version)
+    consume(machine, blocks, project, first, version)
     check_versions(machine, first, version)
 
     first.rename(second)
-    consume(machine, boxes, project, second, version)
+    consume(machine, blocks, project, second, version)
 
-    # A second installation changes nothing and does without Cargo; what others put there stays.
+    # A second installation changes nothing and does not need Cargo. Uninstalling keeps the files of others.
     machine.run("make install PREFIX=$PREFIX CARGO=false RUSTC=false", PREFIX=second)
     check(files(second) == expected, "a second installation differs")
     (second / "lib/pkgconfig/other.pc").touch()
-    machine.run(boxes["uninstall"], PREFIX=second)
+    machine.run(blocks["uninstall"], PREFIX=second)
     check(files(second) == {"lib/pkgconfig/other.pc"}, f"left: {files(second)}")
     (second / "lib/pkgconfig/other.pc").unlink()
-    machine.run(boxes["uninstall"], PREFIX=second)
+    machine.run(blocks["uninstall"], PREFIX=second)
     check(list(second.iterdir()) == [], f"left: {list(second.rglob('*'))}")
     print("uninstall")
 
-    check_staging(machine, boxes)
+    check_staging(machine, blocks)
     shutil.rmtree(options.out)
-    print("tests/install.py: passed" + "".join(f"\n  but NOT CHECKED: {text}" for text in skipped))
+    print("check_install.py: passed" + "".join(f"\n  but NOT CHECKED: {text}" for text in skipped))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Records what PyTorch's optimizers make of a sequence of gradients, for tests that need no PyTorch.
+"""Records the iterates of PyTorch's optimizers on a sequence of gradients, for tests without PyTorch.
 
-    python record_optimizers.py ../optimizers.npz
+    record_optimizers.py tests/python/optimizers.npz
 
-The gradients are floats, so that the library can be given them as they are; PyTorch works on them in double precision.
-`start` [16] and `gradients` [50, 16]; `cases` [12], names; `iterates` [12, 4, 16], those of each case after so many
-updates as `steps` [4] says.
+The gradients are floats, as the library takes them; PyTorch computes in double precision. The file has `start` [16] and
+`gradients` [50, 16]; `cases` [12], names; `iterates` [12, 4, 16], those of each case after `steps` [4] updates.
 """
 import sys
 
@@ -46,8 +45,8 @@ def iterates(make, schedule, decay, start, gradients):
 
 
 def sequence(rng):
-    """Parameters of every size and gradients to match: steady, noisy, of changing sign, tiny beside Adam's ε, rare,
-    and never anything but 0."""
+    """Parameters of several sizes, and gradients that are steady, noisy, of alternating sign, tiny compared with Adam's ε, rare,
+    and always 0."""
     start = rng.normal(size=16) * np.logspace(-1, 1, 16)
     gradients = rng.normal(size=(50, 16)) + np.linspace(-2, 2, 16)
     gradients[:, 3] = np.where(np.arange(50) % 2, 1.0, -1.0)
