@@ -17,7 +17,7 @@ import sys
 import numpy as np
 from scipy.special import erf
 
-from oracle import NONE, ROW, SYMMETRIC, cross_entropy, softmax
+from oracle import NONE, NORMALIZATIONS, ROW, SYMMETRIC, cross_entropy, softmax
 
 EPSILON, MOMENTUM, SLOPE = 1e-5, 0.1, 0.01
 
@@ -398,7 +398,7 @@ def check_differences():
             edges[4] = edges[:, 4] = False
             rows, columns = np.nonzero(edges)
             weights = [None, 0.125 * rng.integers(0, 9, len(rows))][kind % 2]
-            graph = Graph(np.searchsorted(rows, np.arange(n + 1)), columns, weights, [SYMMETRIC, ROW, NONE][(at + kind) % 3])
+            graph = Graph(np.searchsorted(rows, np.arange(n + 1)), columns, weights, NORMALIZATIONS[(at + kind) % 3])
             p = rng.random(n) + 0.1
             p /= p.sum()
             draws = [rng.choice(n, 1 + rng.integers(2 * n), p=p) if rng.random() < 0.8 else [] for _ in range(num_hops(model))]
@@ -436,13 +436,17 @@ def cases(file):
             case["model"] = json.loads(file[f"{key}_model"].tobytes())
             weights = file[f"{of}_weights"]
             case["graph"] = Graph(file[f"{of}_indptr"], file[f"{of}_indices"], weights if len(weights) else None,
-                                  [SYMMETRIC, ROW, NONE][file[f"{kind}_normalization"][at]])
+                                  NORMALIZATIONS[file[f"{kind}_normalization"][at]])
             hops = num_hops(case["model"])
-            case["how"] = {}
+            # The nodes whose logits are recorded.
+            case.update(how={}, seen=slice(None) if kind == "c" else case["batch"])
             if kind == "d":
                 case["how"] = dict(draws=[file[f"{key}_draws{hop}"] for hop in range(hops)], p=file[f"{key}_p"])
-            for value, operation in enumerate(case["model"]["operations"], 1):
-                if operation.get("norm") == "batch":
+            batch_norms = [v for v, operation in enumerate(case["model"]["operations"], 1) if operation.get("norm") == "batch"]
+            for value in batch_norms:
+                if kind == "d":
+                    case["how"].setdefault("rows", {})[value] = file[f"{key}_v{value}_rows"]
+                else:
                     case.setdefault("running", {})[value] = [file[f"{key}_v{value}_running_{what}"] for what in ("mean", "var")]
                     case["evaluated"] = file[f"{key}_evaluated"]
             case["tensors"] = file[f"{key}_tensors"].tobytes().decode()
@@ -457,7 +461,7 @@ def compare(path, tolerance=1e-12):
             model, given = case["model"], (case["parameters"], case["graph"], case["features"])
             run = Pass(model, *given, **case["how"])
             loss, gradient = loss_and_gradient(model, *given, case["labels"], case["batch"], case["lam"], **case["how"])
-            pairs = [("logits", run.logits(), case["logits"]), ("loss", loss, case["loss"]), ("gradient", gradient, case["gradient"])]
+            pairs = [("logits", run.logits()[case["seen"]], case["logits"]), ("loss", loss, case["loss"]), ("gradient", gradient, case["gradient"])]
             if "running" in case:
                 run_after = Pass(model, *given, training=False, running=run.committed)
                 pairs.append(("evaluated", run_after.logits(), case["evaluated"]))
