@@ -60,8 +60,10 @@ docs: ## the reference of the C interface: target/docs/api/index.html
 header: ## rewrites include/plimsoll.h, and adds new names to the lists in tests/abi
 	PLIM_BLESS=1 $(CARGO) test --release --test header
 	PLIM_BLESS=1 $(CARGO) test --release --test symbols --test interface
-golden: $(VENV)/numpy.installed ## rewrites tests/golden.npz, which the oracle in tests/oracle computes
+golden: $(VENV)/numpy.installed ## rewrites tests/golden.npz by the oracle in tests/oracle, and checks tests/golden_layers.npz
 	$(VENV)/bin/python tests/oracle/golden.py tests/golden.npz
+	$(VENV)/bin/python tests/oracle/layers.py --check
+	$(VENV)/bin/python tests/oracle/layers.py tests/golden_layers.npz
 clean: ## removes target/
 	$(CARGO) clean
 

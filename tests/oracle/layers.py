@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Models made of layers, in NumPy and float64: dense matrices, and a reverse pass that is written out for each operation.
 
-    layers.py [--check]                     compares every gradient with central differences
+    layers.py --check                       compares gradients with central differences
     layers.py tests/golden_layers.npz       compares each case of the file with what this computes
 
-A model is the JSON that the library keeps in its files: {"num_features": 5, "operations": [{"op": "linear", "input": 0, …}, …]}.
-Value 0 is the features X, operation i makes value i + 1, and the last value holds the logits. A hop is a look at neighbours;
-hops are numbered in the order of their operations, and a propagation has `hops` of them.
+A model is the JSON of the library's files: {"num_features": 5, "operations": [{"op": "linear", "input": 0, …}, …]}. Value 0 is
+the features X, operation i makes value i + 1, and the last value holds the logits. A hop is a look at neighbours; hops are
+numbered in the order of their operations, and a propagation has `hops` of them.
 
 Letters: A adjacency (row v lists the nodes that v aggregates from), Â normalised, h the value that an operation is made from,
 g the gradient of the loss by the value it makes, P the distribution that t nodes of a hop are drawn from.
@@ -17,7 +17,7 @@ import sys
 import numpy as np
 from scipy.special import erf
 
-from oracle import NONE, NORMALIZATIONS, ROW, SYMMETRIC, cross_entropy, softmax
+from oracle import NONE, NORMALIZATIONS, ROW, SYMMETRIC, adjacency_of_csr, cross_entropy, normalize_adjacency, softmax
 
 EPSILON, MOMENTUM, SLOPE = 1e-5, 0.1, 0.01
 
@@ -113,10 +113,10 @@ ACTIVATIONS = {
 class Pass:
     """One pass through a model: `values`, and for each operation a step of the reverse pass.
 
-    `draws` has a list of nodes per hop, an empty one or None for an exact hop; `p` is P over all nodes, for all hops. `masks` has
-    for the value of each dropout a matrix of 0 (dropped) and 1. In training mode a batch norm takes its statistics from the
-    rows `rows[value]`, by default all; in evaluation mode from `running`, which has (mean, variance) by value. `committed`
-    has the running statistics after this pass.
+    - `draws`: a list of nodes per hop, an empty one or None for an exact hop; `p`: P over all nodes, of all hops.
+    - `masks`: for the value of each dropout a matrix of 0 (dropped) and 1.
+    - `training`: a batch norm takes its statistics from the rows `rows[value]`, by default all; else from `running`, which has
+      (mean, variance) by value. `committed` has the running statistics after this pass.
     """
 
     def __init__(self, model, parameters, graph, x, draws=None, p=None, masks=None, training=True, running=None, rows=None):
@@ -372,13 +372,15 @@ def check_models():
                 4, op("gin", widths=[5, 6, 4], epsilon=0.3, learned=learned, bias=bias),
                 op("gin", widths=[3], epsilon=0.0, learned=learned, bias=bias))
     for aggregator in ("mean", "sum", "max"):
-        yield f"aggregate {aggregator}", chain(4, op("linear", width=4, bias=True), op("aggregate", aggregator=aggregator), last)
+        yield f"aggregate {aggregator}", chain(
+            4, op("linear", width=4, bias=True), op("aggregate", aggregator=aggregator), last)
     for restart in (0.0, 0.1, 1.0):
         yield f"propagate {restart}", chain(4, op("linear", width=3, bias=True), op("propagate", hops=3, restart=restart))
     for activation in ACTIVATIONS:
         yield activation, chain(4, op("gcn", width=5, bias=True), op("activation", activation=activation), last)
     for norm in ("layer", "batch"):
-        yield f"norm {norm}", chain(4, op("gcn", width=5, bias=True), op("norm", norm=norm), op("activation", activation="tanh"), last)
+        yield f"norm {norm}", chain(
+            4, op("gcn", width=5, bias=True), op("norm", norm=norm), op("activation", activation="tanh"), last)
     yield "dropout", chain(4, op("gcn", width=5, bias=True), op("dropout", rate=0.5), last)
     yield "everything", chain(
         4, op("linear", width=4, bias=True), op("norm", norm="batch"), op("sage", width=4, aggregator="max", bias=True),
@@ -398,7 +400,10 @@ def check_differences():
             edges[4] = edges[:, 4] = False
             rows, columns = np.nonzero(edges)
             weights = [None, 0.125 * rng.integers(0, 9, len(rows))][kind % 2]
-            graph = Graph(np.searchsorted(rows, np.arange(n + 1)), columns, weights, NORMALIZATIONS[(at + kind) % 3])
+            indptr = np.searchsorted(rows, np.arange(n + 1))
+            graph = Graph(indptr, columns, weights, NORMALIZATIONS[(at + kind) % 3])
+            other = normalize_adjacency(adjacency_of_csr(n, indptr, columns, weights), graph.normalization).toarray()
+            assert np.allclose(graph.normalized(), other, rtol=0, atol=1e-15), "Â is not that of oracle.py"
             p = rng.random(n) + 0.1
             p /= p.sum()
             draws = [rng.choice(n, 1 + rng.integers(2 * n), p=p) if rng.random() < 0.8 else [] for _ in range(num_hops(model))]
@@ -425,7 +430,7 @@ def check_differences():
 
 
 def cases(file):
-    """Of each case of golden_layers.npz: a dict of its arrays, with its model, graph and draws."""
+    """Of each case of golden_layers.npz: a dict of its arrays, with its model, graph and draws. The README has the keys."""
     for kind in "cd":
         names = file[f"{kind}_names"].tobytes().decode().splitlines()
         for at, name in enumerate(names):
@@ -461,7 +466,8 @@ def compare(path, tolerance=1e-12):
             model, given = case["model"], (case["parameters"], case["graph"], case["features"])
             run = Pass(model, *given, **case["how"])
             loss, gradient = loss_and_gradient(model, *given, case["labels"], case["batch"], case["lam"], **case["how"])
-            pairs = [("logits", run.logits()[case["seen"]], case["logits"]), ("loss", loss, case["loss"]), ("gradient", gradient, case["gradient"])]
+            pairs = [("logits", run.logits()[case["seen"]], case["logits"]), ("loss", loss, case["loss"]),
+                     ("gradient", gradient, case["gradient"])]
             if "running" in case:
                 run_after = Pass(model, *given, training=False, running=run.committed)
                 pairs.append(("evaluated", run_after.logits(), case["evaluated"]))
@@ -484,7 +490,7 @@ def describe(model):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] and sys.argv[1] != "--check":
-        compare(sys.argv[1])
-    else:
+    if sys.argv[1] == "--check":
         check_differences()
+    else:
+        compare(sys.argv[1])

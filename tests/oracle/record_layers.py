@@ -2,13 +2,14 @@
 
     record_layers.py tests/golden_layers.npz
 
-Features, weights of edges and parameters are floats, as the library takes them. The cases with draws are the oracle's
+Features, edge weights and parameters are floats, as the library takes them. The cases with draws are the oracle's
 (layers.py). The README beside this file lists the keys.
 
 Where PyG's layers mean something else than the library's:
-- GCNConv, SGConv and APPNP keep a self-loop instead of adding I to it, and know the symmetric normalisation alone. For a graph
-  with self-loops and for the others they take Â as weights of edges. Of directed edges they normalise by the row sums too.
-- SAGEConv and GINConv have no weights of edges. The weighted sum is GraphConv's or SimpleConv's; a weighted mean is the sum
+- GCNConv, SGConv and APPNP add no I where a node has a self-loop, and know the symmetric normalisation alone. On graphs with
+  self-loops, and for the other normalisations, GCNConv and APPNP take the entries of Â as edge weights, with normalize=False.
+  Directed graphs need no such care: PyG's D, of the edges into a node, are our row sums.
+- SAGEConv and GINConv have no edge weights. The weighted sum is GraphConv's or SimpleConv's; a weighted mean is the sum
   with weights a / Σ a.
 - Of equal neighbours each gets a part of the gradient of a maximum. The graphs of these cases have no ties that matter.
 """
@@ -71,8 +72,8 @@ def dropout(rate):
 # Graphs: (indptr, indices, weights, features, labels); row v lists the nodes that v aggregates from.
 
 def random_graph(seed, n, degree, directed=False, weighted=False, loops=False, width=4, coarse=False):
-    """Node 0 is a hub and node n - 2 is isolated. In a directed graph no edge leaves node 1 and none enters node 2, and if it is
-    weighted some weights are 0, among them all of node 3's."""
+    """Node 0 is a hub and node n - 2 is isolated. In a directed graph no node aggregates from node 1, and node 2 from none.
+    If it is weighted too, some weights are 0, among them all in the row of node 3. `coarse` features are -1, 0 and 1."""
     rng = np.random.default_rng([7, seed])
     edges = rng.random((n, n)) < degree / n
     edges[0] |= rng.random(n) < 0.7
@@ -141,19 +142,22 @@ def recorded():
     for aggregator in ("mean", "sum", "max"):
         yield case(f"sage {aggregator}", UNDIRECTED, sage(aggregator))
         yield case(f"sage {aggregator}, directed", DIRECTED, sage(aggregator, 5), act(), sage(aggregator))
-        yield case(f"sage {aggregator}, weighted", DIRECTED_WEIGHTED, sage(aggregator, 5, bias=False), act("elu"), sage(aggregator))
+        yield case(f"sage {aggregator}, weighted", DIRECTED_WEIGHTED, sage(aggregator, 5, bias=False), act("elu"),
+                   sage(aggregator))
     yield case("sage mean, self-loops", LOOPS, sage("mean", 5), act(), sage("mean"))
     yield case("sage sum, weighted self-loops, λ", DIRECTED_WEIGHTED_LOOPS, sage("sum"), lam=0.1)
     yield case("sage max, self-loops", LOOPS, sage("max", 4), act("tanh"), sage("max"))
     yield case("gin", UNDIRECTED, gin(CLASSES, epsilon=0.5))
     yield case("gin, two linear layers", DIRECTED, gin(5, CLASSES))
     yield case("gin, learned", UNDIRECTED, gin(5, CLASSES, learned=True))
-    yield case("gin, learned, twice, λ", WEIGHTED, gin(4, 5, learned=True), act(), gin(4, CLASSES, learned=True, epsilon=0.25), lam=0.1)
+    yield case("gin, learned, twice, λ", WEIGHTED, gin(4, 5, learned=True), act(),
+               gin(4, CLASSES, learned=True, epsilon=0.25), lam=0.1)
     yield case("gin, three linear layers without biases, self-loops", LOOPS, gin(4, 4, CLASSES, bias=False, epsilon=-0.25))
     yield case("gin, directed and weighted, self-loops", DIRECTED_WEIGHTED_LOOPS, gin(4, 4), act(), gin(CLASSES))
     for aggregator, graph in (("mean", DIRECTED), ("sum", LOOPS), ("max", UNDIRECTED)):
         yield case(f"aggregate {aggregator}", graph, linear(4), aggregate(aggregator), linear())
-    yield case("aggregate mean, then sum, weighted", DIRECTED_WEIGHTED, linear(4), aggregate("mean"), act("tanh"), aggregate("sum"), linear())
+    yield case("aggregate mean, then sum, weighted", DIRECTED_WEIGHTED, linear(4), aggregate("mean"), act("tanh"),
+               aggregate("sum"), linear())
     yield case("sgc", UNDIRECTED, propagate(2), linear())
     yield case("sgc, directed and weighted", DIRECTED_WEIGHTED, linear(4), act(), propagate(3), linear())
     yield case("appnp", LARGE, linear(5), act(), linear(), propagate(4, 0.1))
@@ -164,19 +168,24 @@ def recorded():
         yield case(activation, SMALL, gcn(5), act(activation), linear())
     yield case("layer norm", UNDIRECTED, gcn(5), norm("layer"), act(), gcn())
     yield case("batch norm", UNDIRECTED, gcn(5), norm("batch"), act(), gcn())
-    yield case("batch norm of the features, λ", DIRECTED, norm("batch"), sage("mean", 4), act(), norm("batch"), linear(), lam=0.1)
-    yield case("both norms, gin", LARGE, gin(4, 4), norm("batch"), act(), gin(4, 4, learned=True), norm("layer"), act(), linear())
+    yield case("batch norm of the features, λ", DIRECTED, norm("batch"), sage("mean", 4), act(), norm("batch"),
+               linear(), lam=0.1)
+    yield case("both norms, gin", LARGE, gin(4, 4), norm("batch"), act(), gin(4, 4, learned=True), norm("layer"), act(),
+               linear())
     yield case("residual gcn", UNDIRECTED, linear(4), gcn(4), act(), join("add", 1), gcn(4), act(), join("add", 4), linear())
-    yield case("jumping knowledge, concat", DIRECTED, sage("mean", 4), act(), sage("mean", 3), act(), join("concat", 2), linear())
-    yield case("jumping knowledge, max", UNDIRECTED, gcn(4), act("tanh"), gcn(4), act("tanh"), join("max", 2), gcn(4), join("max", 5), linear())
+    yield case("jumping knowledge, concat", DIRECTED, sage("mean", 4), act(), sage("mean", 3), act(), join("concat", 2),
+               linear())
+    yield case("jumping knowledge, max", UNDIRECTED, gcn(4), act("tanh"), gcn(4), act("tanh"), join("max", 2), gcn(4),
+               join("max", 5), linear())
     yield case("the features again", LOOPS, sage("sum", 4), act(), join("concat", 0), linear())
     yield case("a value added to itself", SMALL, gcn(), join("add", 1))
-    yield case("two branches", WEIGHTED, gcn(4), act(), sage("mean", 4, input=0), act("gelu"), join("concat", 2), norm("layer"), linear())
+    yield case("two branches", WEIGHTED, gcn(4), act(), sage("mean", 4, input=0), act("gelu"), join("concat", 2),
+               norm("layer"), linear())
     yield case("gin from parts", LARGE, linear(4), aggregate("sum"), join("add", 1), linear(4), norm("batch"), act(), linear())
     yield case("dropout of rate 0", UNDIRECTED, gcn(4), act(), dropout(0.0), gcn())
-    yield case("everything", DIRECTED_WEIGHTED, linear(4), norm("batch"), act("leaky_relu"), sage("max", 4), join("add", 3), gin(4, 4, learned=True),
-               join("max", 5), norm("layer"), propagate(2, 0.2), join("concat", 6), aggregate("mean"), gcn(4, input=4), act("gelu"),
-               join("concat", 11), linear(), lam=0.01)
+    yield case("everything", DIRECTED_WEIGHTED, linear(4), norm("batch"), act("leaky_relu"), sage("max", 4), join("add", 3),
+               gin(4, 4, learned=True), join("max", 5), norm("layer"), propagate(2, 0.2), join("concat", 6),
+               aggregate("mean"), gcn(4, input=4), act("gelu"), join("concat", 11), linear(), lam=0.01)
 
 
 def drawn():
@@ -193,32 +202,41 @@ def drawn():
     for aggregator in ("mean", "sum", "max"):
         yield case(f"sage {aggregator}", UNDIRECTED, sage(aggregator), draws=[6])
         yield case(f"two sage {aggregator}", DIRECTED, sage(aggregator, 5), act(), sage(aggregator), draws=[14, 9])
-        yield case(f"two sage {aggregator}, the first exact, weighted", DIRECTED_WEIGHTED, sage(aggregator, 4), act(), sage(aggregator), draws=[0, 12])
-        yield case(f"aggregate {aggregator}", DIRECTED_WEIGHTED_LOOPS, linear(4), aggregate(aggregator), act("tanh"), linear(), draws=[10])
+        yield case(f"two sage {aggregator}, the first exact, weighted", DIRECTED_WEIGHTED, sage(aggregator, 4), act(),
+                   sage(aggregator), draws=[0, 12])
+        yield case(f"aggregate {aggregator}", DIRECTED_WEIGHTED_LOOPS, linear(4), aggregate(aggregator), act("tanh"),
+                   linear(), draws=[10])
     yield case("gin", UNDIRECTED, gin(5, CLASSES, epsilon=0.5), draws=[9])
-    yield case("two gin, learned, weighted, λ", WEIGHTED, gin(4, 4, learned=True), act(), gin(CLASSES, learned=True), draws=[16, 12], lam=0.1)
+    yield case("two gin, learned, weighted, λ", WEIGHTED, gin(4, 4, learned=True), act(), gin(CLASSES, learned=True),
+               draws=[16, 12], lam=0.1)
     yield case("gin, self-loops", LOOPS, gin(4, CLASSES), draws=[10])
     yield case("sgc", LARGE, propagate(3), linear(), draws=[30, 20, 25])
     yield case("sgc, one hop exact", UNDIRECTED, linear(4), propagate(3), linear(), draws=[8, 0, 9])
     yield case("appnp", UNDIRECTED, linear(4), act(), linear(), propagate(3, 0.1), draws=[10, 8, 9])
     yield case("appnp, row", DIRECTED_WEIGHTED, linear(), propagate(2, 0.5), draws=[12, 14], normalization=ROW)
-    yield case("layer norm and a residual", UNDIRECTED, linear(4), gcn(4), norm("layer"), act(), join("add", 1), gcn(), draws=[9, 7])
-    yield case("jumping knowledge, concat", DIRECTED, sage("mean", 4), act(), sage("sum", 4), act(), join("concat", 2), linear(), draws=[12, 8])
-    yield case("jumping knowledge, max, and the features", WEIGHTED, gcn(4), act("gelu"), gin(4), join("max", 2), join("concat", 0), linear(), draws=[12, 11])
-    yield case("two branches with hops of their own", WEIGHTED, gcn(4), act(), sage("max", 4, input=0), join("add", 2), propagate(2, 0.2), linear(),
-               draws=[10, 11, 0, 12])
+    yield case("layer norm and a residual", UNDIRECTED, linear(4), gcn(4), norm("layer"), act(), join("add", 1), gcn(),
+               draws=[9, 7])
+    yield case("jumping knowledge, concat", DIRECTED, sage("mean", 4), act(), sage("sum", 4), act(), join("concat", 2),
+               linear(), draws=[12, 8])
+    yield case("jumping knowledge, max, and the features", WEIGHTED, gcn(4), act("gelu"), gin(4), join("max", 2),
+               join("concat", 0), linear(), draws=[12, 11])
+    yield case("two branches with hops of their own", WEIGHTED, gcn(4), act(), sage("max", 4, input=0), join("add", 2),
+               propagate(2, 0.2), linear(), draws=[10, 11, 0, 12])
     yield case("everything without batch norm", DIRECTED_WEIGHTED, linear(4), act("leaky_relu"), sage("max", 4), join("add", 2),
                gin(4, 4, learned=True), join("max", 4), norm("layer"), propagate(2, 0.2), join("concat", 5), aggregate("mean"),
                gcn(4, input=3), act("gelu"), join("concat", 10), linear(), draws=[12, 14, 16, 10, 13, 15], lam=0.01)
     yield case("batch norm over the rows at hand", LARGE, gcn(4), norm("batch"), act(), gcn(), draws=[0, 0])
-    yield case("batch norm over the rows at hand, sage and gin", LARGE, sage("mean", 4), norm("batch"), act(), gin(4, 4), norm("batch"), linear(),
-               draws=[0, 0])
-    for hops in ([0, 0], [9, 8]):
-        yield case(f"ties: two sage max{', drawn' if hops[0] else ''}", COARSE, linear(4), sage("max", 4), sage("max"), draws=hops)
-        yield case(f"ties: aggregate max{', drawn' if hops[0] else ''}", COARSE, linear(4), aggregate("max"), act(), aggregate("max"), linear(),
+    yield case("batch norm over the rows at hand, sage and gin", LARGE, sage("mean", 4), norm("batch"), act(), gin(4, 4),
+               norm("batch"), linear(), draws=[0, 0])
+    for hops in ([0, 0], [14, 16]):
+        yield case(f"ties: two sage max{', drawn' if hops[0] else ''}", COARSE, linear(4), sage("max", 4), sage("max"),
                    draws=hops)
-    yield case("ties: the last value comes before the other", COARSE, linear(4), gcn(4, bias=False, input=0), linear(4, input=0), join("max", 1),
-               join("max", 3), linear(), draws=[0])
+        yield case(f"ties: aggregate max{', drawn' if hops[0] else ''}", COARSE, linear(5), aggregate("max"), act(),
+                   aggregate("max"), linear(), draws=hops)
+    yield case("ties: of equal values the last one comes first", COARSE, linear(4), linear(4, input=0), join("max", 1), gcn(),
+               draws=[12])
+    yield case("activations of exactly 0", COARSE, linear(5), act(), gin(8, 5), act("leaky_relu"), linear(), draws=[0])
+    yield case("a value that nothing reads", UNDIRECTED, linear(4), gcn(4, input=0), linear(input=1), draws=[0])
 
 
 def parameters(rng, model, coarse=False):
@@ -230,8 +248,8 @@ def parameters(rng, model, coarse=False):
     for name, rows, columns in layers.tensors(model):
         value, _, tensor = name.partition(".")
         part = rng.normal(size=rows * columns)
-        of_norm = value in norms
-        parts.append(1.0 + 0.3 * part if of_norm and tensor == "weight" else 0.3 * part if rows == 1 else 1.3 * part / np.sqrt(rows))
+        part *= 0.3 if rows == 1 else 1.3 / np.sqrt(rows)
+        parts.append(1.0 + part if value in norms and tensor == "weight" else part)
     return floats(np.concatenate(parts))
 
 
@@ -408,8 +426,10 @@ def record():
             rng = np.random.default_rng([11, ord(kind), at])
             graph, model = GRAPHS[g], model_on(g, *operations)
             n = len(graph["labels"])
-            # All nodes, one in three of them, or one.
-            batch = rng.permutation(n)[:[n, n // 3, n // 2, 1][at % 4] if kind == "c" else [n // 3, n // 2][at % 2]]
+            # All nodes, a part of them, or one with neighbours.
+            batch = rng.permutation(n)[:[n, n // 3, n // 2, 2 * n // 3][at % 4] if kind == "c" else [n // 3, n // 2][at % 2]]
+            if kind == "c" and at % 12 == 3:
+                batch = np.array([0])
             w = parameters(rng, model, g == COARSE)
             if kind == "c":
                 loss, result = of_pyg(model, graph, normalization, w, batch, lam)
