@@ -17,6 +17,7 @@
 //! | `random` | random numbers by key |
 //! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; its files |
 //! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
+//! | `nn` | models from layers: operations, primitives, programs that run over a cut |
 //! | `model` | layers, parameters, forward and backward over a cut; its file |
 //! | `estimator` | full, unbiased, consistent: from a batch of a problem's items to a gradient |
 //! | `rank` | learning to rank: queries and their documents as a problem, their estimators, measures, LETOR's format |
@@ -35,6 +36,7 @@ pub mod kernel;
 pub mod log;
 mod memory;
 pub mod model;
+pub mod nn;
 pub mod optim;
 pub mod random;
 pub mod rank;

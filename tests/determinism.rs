@@ -7,7 +7,7 @@ use common::random::Random;
 use common::{bits, confident_graph, confident_model, distance, norm, reals};
 use plimsoll::error::Error;
 use plimsoll::estimator::Estimator;
-use plimsoll::graph::{Graph, Split};
+use plimsoll::graph::{Graph, Operator, Split};
 use plimsoll::kernel::{Parts, Threads, available, table};
 use plimsoll::model::Model;
 use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler};
@@ -105,7 +105,7 @@ fn neither_threads_nor_the_memory_of_ax_change_a_bit() {
         // ÂX is kept; is not kept; misses the bound by one byte. It is dense in all cases.
         for cache in [NODES * FEATURES * 4, 0, NODES * FEATURES * 4 - 1] {
             graph.set_cache(cache);
-            assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), cache == NODES * FEATURES * 4);
+            assert_eq!(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_some(), cache == NODES * FEATURES * 4);
             for threads in [1, 2, 5] {
                 let mut model = Model::gcn(&WIDTHS, 3).unwrap();
                 model.set_lambda(1e-3).unwrap();
@@ -139,7 +139,7 @@ fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
     let mut wanted = None;
     for (cache, kept) in [(1 << 20, true), (0, false), (100_000, false)] {
         graph.set_cache(cache);
-        assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), kept, "{cache} bytes");
+        assert_eq!(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_some(), kept, "{cache} bytes");
         for threads in [1, 5] {
             let mut model = Model::gcn(&[width, 20, 3], 3).unwrap();
             model.set_threads(threads).unwrap();
@@ -203,7 +203,7 @@ fn a_wide_dense_ax_kept_or_not_gives_the_same_bits() {
     let mut wanted = None;
     for (cache, kept) in [(4 * n * width, true), (0, false)] {
         graph.set_cache(cache);
-        assert_eq!(graph.aggregated(&one_thread()).unwrap().is_some(), kept);
+        assert_eq!(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_some(), kept);
         for threads in [1, 2, 5] {
             let mut model = Model::gcn(&[width, classes], 3).unwrap();
             model.set_threads(threads).unwrap();

@@ -60,7 +60,7 @@ impl Case {
     }
 
     fn layers(&self) -> Vec<Array2<f64>> {
-        dense::layers(self.model.widths(), self.model.parameters())
+        dense::layers(self.model.widths().unwrap(), self.model.parameters())
     }
 
     /// A list of nodes with repetitions.

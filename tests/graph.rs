@@ -1,7 +1,7 @@
 //! Graphs from edges and matrices, the three normalisations, and ÂX in all its forms.
 
 use plimsoll::error::Error;
-use plimsoll::graph::{Aggregator, Graph, Matrix, Normalization};
+use plimsoll::graph::{Aggregator, Graph, Matrix, Normalization, Operator};
 use plimsoll::kernel::{Pick, Rows, Sparse, Threads};
 use proptest::prelude::*;
 use sprs::{CsMat, TriMat};
@@ -170,7 +170,7 @@ fn to_dense(rows: Rows<'_>, count: usize, width: usize) -> Vec<f32> {
 fn aggregated_features_equal_the_product_by_sprs_and_are_kept_in_the_smaller_form() {
     for (width, per_row, sparse) in [(50, 2, true), (20, 10, false)] {
         let (graph, dense) = featured(300, width, per_row);
-        let kept = graph.aggregated(&one_thread()).unwrap().expect("300 rows fit any bound");
+        let kept = graph.aggregated(Operator::Normalized, &one_thread()).unwrap().expect("300 rows fit any bound");
         assert_eq!(matches!(*kept, Matrix::Sparse { .. }), sparse);
         let Rows::Sparse(x) = graph.features().unwrap().rows() else { panic!("features became dense") };
         let wanted = &to_sprs(graph.operator(), 300) * &to_sprs(x, width);
@@ -181,7 +181,7 @@ fn aggregated_features_equal_the_product_by_sprs_and_are_kept_in_the_smaller_for
         // Dense features give the same product.
         let (mut other, _) = featured(300, width, per_row);
         other.set_features(width, &dense).unwrap();
-        let other = to_dense(other.aggregated(&one_thread()).unwrap().unwrap().rows(), 300, width);
+        let other = to_dense(other.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, width);
         for (x, y) in to_dense(kept.rows(), 300, width).iter().zip(other) {
             assert!((x - y).abs() <= 1e-5 * x.abs());
         }
@@ -195,7 +195,7 @@ fn aggregated_features_have_the_same_bits_for_any_number_of_threads() {
         for x in ["sparse", "dense"] {
             let [one, three] = [1, 3].map(|threads| {
                 graph.set_cache(1 << 30);
-                let product = graph.aggregated(&Threads::new(threads).unwrap()).unwrap().unwrap();
+                let product = graph.aggregated(Operator::Normalized, &Threads::new(threads).unwrap()).unwrap().unwrap();
                 to_dense(product.rows(), 2000, width)
             });
             assert!(one == three, "{x}, {width} columns");
@@ -209,14 +209,14 @@ fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
     for (width, per_row, form) in [(300, 2, "sparse"), (20, 10, "dense")] {
         let (mut graph, dense) = featured(300, width, per_row);
         for x in ["sparse", "dense"] {
-            let kept = graph.aggregated(&one_thread()).unwrap().unwrap();
+            let kept = graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap();
             assert_eq!(matches!(*kept, Matrix::Dense { .. }), x == "dense" || form == "dense");
-            assert_eq!(graph.outlook().unwrap().dense(), x == "dense" || form == "dense");
+            assert_eq!(graph.outlook(Operator::Normalized).unwrap().dense(), x == "dense" || form == "dense");
             let kept = to_dense(kept.rows(), 300, width);
             let nodes = [7, 299, 0, 7, 123];
             let mut aggregator = Aggregator::default();
             for _ in 0..2 {
-                let (factors, outlook) = (graph.factors().unwrap(), graph.outlook().unwrap());
+                let (factors, outlook) = (graph.factors(Operator::Normalized).unwrap(), graph.outlook(Operator::Normalized).unwrap());
                 let picked = (Pick::List(&nodes), nodes.len(), 300);
                 let rows = aggregator.rows(factors, outlook, picked, &one_thread()).unwrap();
                 let found = to_dense(rows, nodes.len(), width);
@@ -232,17 +232,17 @@ fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
 #[test]
 fn aggregated_features_beyond_the_bound_are_not_kept_and_a_change_drops_them() {
     let (mut graph, _) = featured(300, 50, 2);
-    assert!(graph.aggregated_if_kept().is_none(), "nothing is computed before it is needed");
-    let before = to_dense(graph.aggregated(&one_thread()).unwrap().unwrap().rows(), 300, 50);
+    assert!(graph.aggregated_if_kept(Operator::Normalized).is_none(), "nothing is computed before it is needed");
+    let before = to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50);
     graph.set_cache(1000);
-    assert!(graph.aggregated(&one_thread()).unwrap().is_none());
+    assert!(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_none());
     graph.set_cache(1 << 20);
-    assert_eq!(to_dense(graph.aggregated(&one_thread()).unwrap().unwrap().rows(), 300, 50), before);
+    assert_eq!(to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50), before);
     graph.set_normalization(Normalization::Row).unwrap();
-    assert!(graph.aggregated_if_kept().is_none());
-    assert_ne!(to_dense(graph.aggregated(&one_thread()).unwrap().unwrap().rows(), 300, 50), before);
+    assert!(graph.aggregated_if_kept(Operator::Normalized).is_none());
+    assert_ne!(to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50), before);
     graph.normalize_features().unwrap();
-    assert!(graph.aggregated_if_kept().is_none());
+    assert!(graph.aggregated_if_kept(Operator::Normalized).is_none());
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn column_norms_are_those_of_the_present_operator() {
         graph.set_normalization(normalization).unwrap();
         let mut wanted = vec![0f64; 50];
         entries(graph.operator()).iter().for_each(|((_, u), x)| wanted[*u] += x * x);
-        let norms = graph.column_norms().unwrap();
+        let norms = graph.column_norms(Operator::Normalized).unwrap();
         norms.squares.iter().zip(&wanted).for_each(|(x, y)| assert!((x - y).abs() <= 1e-12 * (1.0 + y)));
         assert!((norms.total - wanted.iter().sum::<f64>()).abs() <= 1e-9);
     }

@@ -8,7 +8,7 @@ use common::stats::{Moments, chi_square, chi_square_limit};
 use common::{bits, distance, norm};
 use ndarray::{Array2, Axis};
 use plimsoll::estimator::Estimator;
-use plimsoll::graph::{Graph, Split};
+use plimsoll::graph::{Graph, Operator, Split};
 use plimsoll::kernel::Pick;
 use plimsoll::model::Model;
 use plimsoll::sample::{Block, Cut, Distribution, Draws, Hop, Key, NodeMap, RowSpans, Sampler, UniformMethod};
@@ -104,7 +104,7 @@ fn each_distribution_follows_its_formula() {
         let touched = dense::touched(&a_hat, &nodes(&rows));
         for (name, distribution) in distributions(15) {
             let mut masses = Vec::new();
-            let total = distribution.masses(&graph, &block, &mut masses).unwrap();
+            let total = distribution.masses((&graph, Operator::Normalized), &block, &mut masses).unwrap();
             let wanted = dense::probabilities(&a_hat, &nodes(&rows), &distribution);
             let mut found = nodes(block.nodes());
             assert_eq!(found.len(), masses.len());

@@ -262,7 +262,7 @@ pub unsafe extern "C" fn plim_model_copy_widths(
         let model = ptr::handle("model", model)?;
         let model = model.read()?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { ptr::buffer("dst", dst, capacity, model.widths().len()) }?.put(model.widths());
+        unsafe { ptr::buffer("dst", dst, capacity, model.widths()?.len()) }?.put(model.widths()?);
         Ok(())
     })
 }
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn plim_model_predict(
         let (model, graph) = (model.read()?, graph.read()?);
         // SAFETY: the caller promises `num_nodes` readable ids.
         let nodes = unsafe { ptr::list_or_all("nodes", nodes, num_nodes) }?;
-        let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()[model.num_layers()])?;
+        let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.output_width())?;
         // SAFETY: the caller promises `probabilities` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("probabilities", probabilities, capacity, needed) }?;
         model.predict(&graph, nodes, |rows| buffer.put(rows)).for_the("prediction")
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn plim_model_embed(
         model.check_layer(layer)?;
         // SAFETY: the caller promises `num_nodes` readable ids.
         let nodes = unsafe { ptr::list_or_all("nodes", nodes, num_nodes) }?;
-        let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()[layer + 1])?;
+        let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), model.widths()?[layer + 1])?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, needed) }?;
         model.embed(&graph, nodes, layer, |rows| buffer.put(rows)).for_the("embedding")
@@ -410,7 +410,7 @@ pub unsafe extern "C" fn plim_model_confusion(
         let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
         let split = constant::<Split>(split)?;
         let model = model.read()?;
-        let classes = model.widths()[model.num_layers()];
+        let classes = model.output_width();
         // SAFETY: the caller promises `matrix` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("matrix", matrix, capacity, classes.saturating_mul(classes)) }?;
         buffer.put(&model.confusion(&*graph.read()?, split).for_the("evaluation")?);

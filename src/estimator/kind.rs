@@ -3,7 +3,7 @@
 use super::Property;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::sample::{Distribution, Draws};
+use crate::sample::{Distribution, Draws, Hop};
 use std::any::Any;
 
 /// What sets one kind of estimator apart from another: what it draws, its settings, and what it claims.
@@ -62,6 +62,17 @@ pub trait Kind: Send + Sync {
     /// Pins the draws at the input of a hop; an empty list removes them.
     fn set_draws(&mut self, _hop: usize, _nodes: &[i32]) -> Result<()> {
         Err(draws_no_nodes(self.name()))
+    }
+}
+
+/// A bit for each of the first 64 hops at whose input a kind draws nothing.
+pub fn exact_hops(kind: &dyn Kind) -> u64 {
+    match kind.request() {
+        Request::Nothing | Request::Parts { .. } => u64::MAX,
+        Request::Nodes(draws) => {
+            let exact = (0..64).filter(|&hop| *draws.at(hop) == Hop::Exact);
+            exact.fold(0, |bits, hop| bits | 1 << hop)
+        }
     }
 }
 

@@ -29,9 +29,11 @@ use crate::error::{Error, Result};
 use crate::graph::Split;
 use crate::kernel::{Mode, Threads, Trial, table};
 use crate::model::{Model, Workspace};
+use crate::nn::{Masks, Program};
 use crate::sample::{Distribution, Key, Sampler};
 use batch::Ahead;
-use std::sync::{Mutex, PoisonError};
+use kind::exact_hops;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Estimates the gradient of a model on a problem.
 pub struct Estimator {
@@ -39,8 +41,10 @@ pub struct Estimator {
     /// The key of the next gradient's draws.
     key: Key,
     batch: Batch,
-    /// The state of a problem and the number of layers that the batch was cut for, if it can be used again.
-    cut_for: Option<(u64, usize)>,
+    /// The state of a problem and the layers that the batch was cut for, if it can be used again.
+    cut_for: Option<(u64, u64)>,
+    /// Whether it measures, and drops nothing.
+    measures: bool,
     sampler: Sampler,
     ahead: Ahead,
     trial: Trial,
@@ -55,6 +59,7 @@ impl Estimator {
             key: Key::default(),
             batch: Batch::default(),
             cut_for: None,
+            measures: false,
             sampler: Sampler::default(),
             ahead: Ahead::default(),
             trial: Trial::default(),
@@ -62,9 +67,10 @@ impl Estimator {
         }
     }
 
-    /// A copy with another sample size and the same seed, whose draws start over.
+    /// A copy for measurements with another sample size and the same seed, whose draws start over. Dropout is off.
     pub fn with_size(&self, size: usize) -> Result<Self> {
         let mut other = Self::new(self.kind.try_clone()?);
+        other.measures = true;
         other.kind.set_size(size);
         other.key.seed = self.key.seed;
         Ok(other)
@@ -78,6 +84,12 @@ impl Estimator {
     /// What is claimed of its gradients.
     pub fn property(&self) -> Property {
         self.kind.property()
+    }
+
+    /// What is claimed of its gradients of this model. The statistics of a batch are those of no other batch, so that nothing is
+    /// claimed where a norm takes them; dropout leaves the claim as it is, for given masks.
+    pub fn property_of(&self, model: &Model) -> Property {
+        if model.net().has_batch_norm() && self.kind.takes_batch() { Property::NONE } else { self.property() }
     }
 
     /// Whether it takes no batch and uses all training items.
@@ -210,9 +222,22 @@ impl Estimator {
         self.ahead.clear();
     }
 
+    /// What the model runs for this estimator; `None` for the paper's model.
+    fn program(&self, model: &Model) -> Result<Option<Arc<Program>>> {
+        let kind = &*self.kind;
+        model.gradient_program(exact_hops(kind), !self.measures, !kind.takes_batch())
+    }
+
+    /// Moves the model's running statistics towards those of the last estimate, which was of this model.
+    pub fn commit(&self, model: &mut Model) {
+        self.workspace.commit(model.state_mut());
+    }
+
     fn cut_and_compute(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
-        self.cut(model, problem, items)?;
-        let loss = compute(&mut self.workspace, &mut self.batch, model, problem, &*model.threads()?)?;
+        let program = self.program(model)?;
+        self.cut(model, program.as_deref(), problem, items)?;
+        let Estimator { workspace, batch, key, .. } = self;
+        let loss = compute(workspace, batch, (model, program), (problem, *key), &*model.threads()?)?;
         self.key.step += 1;
         Ok(loss)
     }
@@ -226,16 +251,19 @@ impl Estimator {
         next: &[i32],
         threads: &Threads,
     ) -> Result<f64> {
-        self.cut(model, problem, items)?;
+        let program = self.program(model)?;
+        self.cut(model, program.as_deref(), problem, items)?;
         let Estimator { kind, key, batch, sampler, ahead, workspace, .. } = self;
         let next_key = Key { step: key.step + 1, ..*key };
         let side = Mutex::new((&mut ahead.batch, sampler, Ok(())));
+        let hops = (model.num_layers(), program.as_deref());
         let cut_next = || {
             let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
             let (batch, sampler, result) = &mut *side;
-            *result = problem.cut(model.num_layers(), &**kind, next_key, next, batch, sampler);
+            *result = problem.cut(hops, &**kind, next_key, next, batch, sampler);
         };
-        let loss = threads.beside(&cut_next, || compute(workspace, batch, model, problem, threads))?;
+        let of = (problem, *key);
+        let loss = threads.beside(&cut_next, || compute(workspace, batch, (model, program.clone()), of, threads))?;
         key.step += 1;
         // If it failed, the next estimate cuts again, and reports the error.
         let (_, _, result) = side.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -244,18 +272,18 @@ impl Estimator {
     }
 
     /// Cuts what an estimate over `items` needs, unless it is there already.
-    fn cut(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<()> {
+    fn cut(&mut self, model: &Model, program: Option<&Program>, problem: &dyn Problem, items: &[i32]) -> Result<()> {
         if self.ahead.take(self.key.step, items) {
             std::mem::swap(&mut self.batch, &mut self.ahead.batch);
             return Ok(());
         }
         // If nothing is drawn, all training items of the same problem have the same cut every time.
         let same = self.is_full() && matches!(self.kind.request(), Request::Nothing);
-        let cut_for = same.then(|| (problem.version(), model.num_layers()));
+        let cut_for = same.then(|| (problem.version(), model.net_id()));
         if cut_for.is_none() || cut_for != self.cut_for {
             self.cut_for = None;
             let Estimator { kind, key, batch, sampler, .. } = self;
-            problem.cut(model.num_layers(), &**kind, *key, items, batch, sampler)?;
+            problem.cut((model.num_layers(), program), &**kind, *key, items, batch, sampler)?;
             self.cut_for = cut_for;
         }
         Ok(())
@@ -266,18 +294,19 @@ impl Estimator {
 fn compute(
     workspace: &mut Workspace,
     batch: &mut Batch,
-    model: &Model,
-    problem: &dyn Problem,
+    (model, program): (&Model, Option<Arc<Program>>),
+    (problem, key): (&dyn Problem, Key),
     threads: &Threads,
 ) -> Result<f64> {
     let graph = problem.graph();
-    let mut pass = || {
-        workspace.forward_for_gradient(model, graph, &batch.cut, threads)?;
+    let masks = Masks { seed: key.seed, step: key.step };
+    let pass = || {
+        workspace.forward_for_gradient(model, program, (graph, &batch.cut), threads, masks)?;
         let mut loss = problem.loss(batch, workspace.outputs_mut(model), threads)?;
         if model.lambda() > 0.0 {
             loss += model.penalty();
         }
-        workspace.backward(model, graph, &batch.cut, threads)?;
+        workspace.backward(model, (graph, &batch.cut), threads, masks)?;
         match loss.is_finite() {
             true => Ok(loss),
             false => Err(Error::Diverged(format!("the loss is {loss}"))),

@@ -6,6 +6,7 @@ use crate::graph::{Graph, Split};
 use crate::kernel::{Pick, Threads, table};
 use crate::log::Level;
 use crate::model::Model;
+use crate::nn::Program;
 use crate::sample::{Draws, Hop, Key, Sampler};
 
 impl Problem for Graph {
@@ -58,7 +59,7 @@ impl Problem for Graph {
 
     fn cut(
         &self,
-        num_hops: usize,
+        (num_hops, program): (usize, Option<&Program>),
         kind: &dyn Kind,
         key: Key,
         items: &[i32],
@@ -67,6 +68,12 @@ impl Problem for Graph {
     ) -> Result<()> {
         // If most nodes are trained, nearly all others are below them, and listing those would take time and memory.
         let exact = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
+        if let Some(program) = program {
+            return match exact && (program.picks_top() || 2 * items.len() >= self.num_nodes()) {
+                true => batch.cut.whole_levels_below(self, items, program.levels),
+                false => batch.cut.steps_below(self, items, &program.steps, (draws(kind), key), sampler),
+            };
+        }
         if exact && self.is_symmetric() && 2 * items.len() >= self.num_nodes() {
             return batch.cut.whole_below(self, items, num_hops);
         }

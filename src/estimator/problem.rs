@@ -6,6 +6,7 @@ use crate::graph::{Graph, Split};
 use crate::kernel::Threads;
 use crate::log::Level;
 use crate::model::Model;
+use crate::nn::Program;
 use crate::sample::{Key, Sampler};
 
 /// A graph, whose items are nodes, or a ranking, whose items are queries. This is all that estimators, training and the
@@ -38,11 +39,11 @@ pub trait Problem: Sync {
     /// The graph that the layers of a model run on.
     fn graph(&self) -> &Graph;
 
-    /// Draws what an estimate for `items` needs and cuts it for a model with this many hops. The kind has passed
-    /// [`Problem::check`].
+    /// Draws what an estimate for `items` needs and cuts it: for a program, or for the paper's model with this many layers. The
+    /// kind has passed [`Problem::check`].
     fn cut(
         &self,
-        num_hops: usize,
+        model: (usize, Option<&Program>),
         kind: &dyn Kind,
         key: Key,
         items: &[i32],

@@ -7,11 +7,11 @@
 //! | [`Aggregate`] | the copy that a graph keeps, if it fits the graph's bound |
 //! | [`AggregatedRows`] | products with rows of ÂX, read from that copy or computed in chunks |
 //!
-//! All of them take the two factors as an argument. Only [`Graph::factors`] decides that the first one is Â: a graph that
-//! keeps products with several operators needs one [`Aggregate`] per operator, and that function needs a key.
+//! All of them take the two factors as an argument. The first one is Â for graph convolutions, and another operator for other
+//! layers; a graph keeps one [`Aggregate`] per operator.
 
 use super::csr::{self, Csr};
-use super::{Graph, Matrix};
+use super::{Graph, Matrix, Operator};
 use crate::error::{ForThe, Result, try_filled, try_reserve_with_slack, try_with_capacity};
 use crate::fork;
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Threads, table, try_zeros};
@@ -311,32 +311,40 @@ impl Aggregate {
 
 impl Graph {
     /// The factors of the aggregated features.
-    pub fn factors(&self) -> Result<Factors<'_>> {
-        Ok(Factors { operator: self.operator(), x: self.features()? })
+    pub fn factors(&self, operator: Operator) -> Result<Factors<'_>> {
+        Ok(Factors { operator: self.operator_of(operator)?, x: self.features()? })
     }
 
-    /// What can be said of ÂX before it is computed.
-    pub fn outlook(&self) -> Result<&Outlook> {
-        self.aggregate.outlook(self.factors()?)
+    /// What can be said of Op·X before it is computed.
+    pub fn outlook(&self, operator: Operator) -> Result<&Outlook> {
+        self.operators.aggregates[operator as usize].outlook(self.factors(operator)?)
     }
 
-    /// ÂX, computed on the first call; `None` if it does not fit the bound. If Â is the identity, it is X itself.
-    pub fn aggregated(&self, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
-        let factors = self.factors()?;
-        match self.identity {
+    /// Whether Op is the identity, so that Op·X is X itself.
+    fn is_identity_operator(&self, operator: Operator) -> bool {
+        operator == Operator::Normalized && self.identity
+    }
+
+    /// Op·X, computed on the first call; `None` if it does not fit the bound. If Op is the identity, it is X itself.
+    pub fn aggregated(&self, operator: Operator, threads: &Threads) -> Result<Option<Arc<Matrix>>> {
+        let factors = self.factors(operator)?;
+        match self.is_identity_operator(operator) {
             true => Ok(self.features.clone()),
-            false => self.aggregate.product(factors, self.cache_bytes, threads),
+            false => self.operators.aggregates[operator as usize].product(factors, self.cache_bytes, threads),
         }
     }
 
-    /// ÂX if an earlier call has computed it. Does not wait for a call that is computing it.
-    pub fn aggregated_if_kept(&self) -> Option<Arc<Matrix>> {
-        if self.identity { self.features.clone() } else { self.aggregate.product_if_kept() }
+    /// Op·X if an earlier call has computed it. Does not wait for a call that is computing it.
+    pub fn aggregated_if_kept(&self, operator: Operator) -> Option<Arc<Matrix>> {
+        match self.is_identity_operator(operator) {
+            true => self.features.clone(),
+            false => self.operators.aggregates[operator as usize].product_if_kept(),
+        }
     }
 
     /// A message for the log about ÂX; `None` as long as nothing has needed it.
     pub fn aggregation(&self) -> Option<(Level, String)> {
-        match &*self.aggregate.product.try_lock().ok()? {
+        match &*self.operators.aggregates[Operator::Normalized as usize].product.try_lock().ok()? {
             Product::NotComputed => None,
             Product::Kept(product) => {
                 let form = if let Matrix::Dense { .. } = **product { "dense" } else { "sparse" };
@@ -357,6 +365,7 @@ impl Graph {
 /// Products with rows of ÂX: from the graph's own copy, or from rows computed in chunks with the same bits.
 #[derive(Default)]
 pub struct AggregatedRows {
+    operator: Operator,
     kept: Option<Arc<Matrix>>,
     aggregator: Aggregator,
 }
@@ -364,8 +373,16 @@ pub struct AggregatedRows {
 impl AggregatedRows {
     /// Takes the graph's copy of ÂX, if there is one. If it is `worth_keeping`, the graph makes one first where its bound
     /// allows: true for whole-graph passes and gradients, false for predictions of a few nodes, which need few rows.
-    pub fn prepare(&mut self, graph: &Graph, threads: &Threads, worth_keeping: bool) -> Result<()> {
-        self.kept = if worth_keeping { graph.aggregated(threads)? } else { graph.aggregated_if_kept() };
+    pub fn prepare(
+        &mut self,
+        graph: &Graph,
+        operator: Operator,
+        threads: &Threads,
+        worth_keeping: bool,
+    ) -> Result<()> {
+        self.operator = operator;
+        self.kept =
+            if worth_keeping { graph.aggregated(operator, threads)? } else { graph.aggregated_if_kept(operator) };
         Ok(())
     }
 
@@ -388,12 +405,31 @@ impl AggregatedRows {
             threads.times(product.rows(), pick, w, width, finish, out);
             return Ok(());
         }
-        let (factors, outlook) = (graph.factors()?, graph.outlook()?);
+        let (factors, outlook) = (graph.factors(self.operator)?, graph.outlook(self.operator)?);
         let chunk = rows_at_a_time(factors);
         for (i, out) in out.chunks_mut(chunk * width).enumerate() {
             let rows = (pick.skip(i * chunk), out.len() / width, chunk);
             let rows = self.aggregator.rows(factors, outlook, rows, threads)?;
             threads.times(rows, Pick::From(0), w, width, finish.skip(i * chunk * width), out);
+        }
+        Ok(())
+    }
+
+    /// `out ← (ÂX)(picked rows, :)`, dense. `out` decides how many rows there are.
+    pub fn copy(&mut self, graph: &Graph, pick: Pick<'_>, threads: &Threads, out: &mut [f32]) -> Result<()> {
+        let width = graph.features()?.width();
+        if let Some(product) = &self.kept {
+            product.copy_rows(pick, out);
+            return Ok(());
+        }
+        let (factors, outlook) = (graph.factors(self.operator)?, graph.outlook(self.operator)?);
+        let chunk = rows_at_a_time(factors);
+        for (i, out) in out.chunks_mut(chunk * width).enumerate() {
+            let rows = (pick.skip(i * chunk), out.len() / width, chunk);
+            match self.aggregator.rows(factors, outlook, rows, threads)? {
+                Rows::Dense { data, .. } => out.copy_from_slice(&data[..out.len()]),
+                Rows::Sparse(rows) => expand(rows, Pick::From(0), width, out),
+            }
         }
         Ok(())
     }
@@ -408,7 +444,7 @@ impl AggregatedRows {
         m: &mut [f32],
         scratch: &mut Buffer,
     ) -> Result<()> {
-        let (factors, outlook) = (graph.factors()?, graph.outlook()?);
+        let (factors, outlook) = (graph.factors(self.operator)?, graph.outlook(self.operator)?);
         if let Some(product) = &self.kept {
             return threads.transposed_times((product.rows(), outlook.mean_columns()), pick, (g, width), m, scratch);
         }
@@ -431,6 +467,15 @@ impl AggregatedRows {
             }
             Ok(())
         })
+    }
+}
+
+/// Sparse rows as dense ones.
+pub fn expand(rows: Sparse<'_>, pick: Pick<'_>, width: usize, out: &mut [f32]) {
+    for (i, out) in out.chunks_exact_mut(width).enumerate() {
+        out.fill(0.0);
+        let (columns, values) = rows.row(pick.at(i));
+        columns.iter().zip(values).for_each(|(&k, &x)| out[k as usize] = x);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::csr::{self, Csr};
 use crate::error::{Error, ForThe, Result, try_copied};
-use crate::kernel::{Array, Rows};
+use crate::kernel::{Array, Pick, Rows};
 use std::ops::Range;
 
 /// A matrix with a row per node: the features X, or their aggregate ÂX.
@@ -66,6 +66,18 @@ impl Matrix {
         match self {
             Matrix::Dense { data, width } => Rows::Dense { data, width: *width },
             Matrix::Sparse { csr, .. } => Rows::Sparse(csr.view()),
+        }
+    }
+
+    /// Copies the picked rows, dense; `out` decides how many there are.
+    pub fn copy_rows(&self, pick: Pick<'_>, out: &mut [f32]) {
+        match self {
+            Matrix::Dense { data, width } => {
+                for (i, row) in out.chunks_exact_mut(*width).enumerate() {
+                    row.copy_from_slice(&data[pick.at(i) * width..][..*width]);
+                }
+            }
+            Matrix::Sparse { csr, width } => super::aggregate::expand(csr.view(), pick, *width, out),
         }
     }
 

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `adjacency`, `csr` | A and Â in one pattern; compressed sparse rows |
 //! | `features` | matrices with a row per node |
+//! | `operators` | Â, and the operators made of A: sums and means of neighbours |
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
 //! | `npz`, `npy`, `store`, `text` | the formats of files |
@@ -17,23 +18,24 @@ mod features;
 mod mixture;
 mod npy;
 mod npz;
+mod operators;
 mod store;
 mod text;
 
 pub use adjacency::{Normalization, Origin};
-pub use aggregate::{AggregatedRows, Aggregator, Factors, Outlook};
+pub use aggregate::{AggregatedRows, Aggregator, Factors, Outlook, expand};
 pub use csr::check_indptr;
 pub use features::Matrix;
+pub use operators::Operator;
 
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
-use crate::fork;
 use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
-use aggregate::Aggregate;
+use operators::Operators;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A list of nodes with a role in training.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,8 +73,7 @@ pub struct Graph {
     /// Whether Â is the identity: there are no edges, and ÂX is X.
     identity: bool,
     cache_bytes: usize,
-    aggregate: Aggregate,
-    column_norms: OnceLock<Arc<ColumnNorms>>,
+    operators: Operators,
     version: u64,
 }
 
@@ -82,9 +83,9 @@ pub(crate) fn next_version() -> u64 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// The squared norms of the columns of Â, which importance sampling uses as weights.
+/// The squared norms of the columns of an operator, which importance sampling uses as weights.
 pub struct ColumnNorms {
-    /// ‖Â(:,u)‖² for every node u.
+    /// ‖Op(:,u)‖² for every node u.
     pub squares: Vec<f64>,
     /// Their sum.
     pub total: f64,
@@ -145,8 +146,7 @@ impl Graph {
             num_classes: 0,
             splits: Default::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
-            aggregate: Aggregate::default(),
-            column_norms: OnceLock::new(),
+            operators: Operators::default(),
             version: next_version(),
         }
     }
@@ -307,8 +307,7 @@ impl Graph {
     pub fn set_normalization(&mut self, normalization: Normalization) -> Result<()> {
         self.adjacency.set_normalization(normalization).for_the("edges")?;
         self.identity = is_identity(self.adjacency.operator());
-        self.forget_aggregate();
-        self.column_norms = OnceLock::new();
+        self.operators = Operators::default();
         self.version = next_version();
         Ok(())
     }
@@ -320,22 +319,7 @@ impl Graph {
     }
 
     fn forget_aggregate(&mut self) {
-        self.aggregate = Aggregate::default();
-    }
-
-    /// ‖Â(:,u)‖² for every node; computed on the first call.
-    pub fn column_norms(&self) -> Result<Arc<ColumnNorms>> {
-        if let Some(norms) = self.column_norms.get() {
-            return Ok(Arc::clone(norms));
-        }
-        let operator = self.operator();
-        let mut squares = try_filled(self.num_nodes(), 0f64).for_the("norms of the columns of Â")?;
-        for (&u, &a) in operator.indices.iter().zip(operator.values) {
-            squares[u as usize] += f64::from(a) * f64::from(a);
-        }
-        let total = squares.iter().sum();
-        let _no_fork = fork::keep_away();
-        Ok(Arc::clone(self.column_norms.get_or_init(|| Arc::new(ColumnNorms { squares, total }))))
+        self.operators.forget_aggregates();
     }
 }
 

@@ -22,6 +22,8 @@ macro_rules! kernels {
             chacha8(key: &[u32; 8], counter: u64, out: &mut [u32; CHACHA_WORDS]);
             largest(values: &[f32]) -> f32;
             rectified_gradient(d: &mut [f32], h: &[f32]);
+            segment_max(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32], from: &mut [i32]);
+            drop_out(row: &mut [f32], key: u64, threshold: u32, scale: f32);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
             adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>);
         }
@@ -177,6 +179,24 @@ impl Table {
     pub fn rectified_gradient(&self, d: &mut [f32], h: &[f32]) {
         assert_eq!(d.len(), h.len());
         (self.rectified_gradient)(d, h);
+    }
+
+    /// The largest number of each column over the rows of `m` that a picked row of `a` has entries for, and which row has it; see
+    /// [`generic::segment_max`].
+    pub fn segment_max(
+        &self,
+        a: Sparse<'_>,
+        pick: Pick<'_>,
+        (m, width): (&[f32], usize),
+        (out, from): (&mut [f32], &mut [i32]),
+    ) {
+        assert!(out.len() == from.len() && out.len().is_multiple_of(width));
+        (self.segment_max)(a, pick, m, width, out, from);
+    }
+
+    /// Sets numbers of a row to 0 at random, by a key, and scales the others; see [`generic::drop_out`].
+    pub fn drop_out(&self, row: &mut [f32], key: u64, threshold: u32, scale: f32) {
+        (self.drop_out)(row, key, threshold, scale);
     }
 
     /// `w ← keep·w − step·g`.

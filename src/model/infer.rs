@@ -9,7 +9,7 @@ use crate::sample::{Draws, Key};
 impl Model {
     /// Passes the class probabilities of `nodes` (`None`: all), a row per node, to `take`.
     pub fn predict<R>(&self, graph: &Graph, nodes: Option<&[i32]>, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
-        self.exact_pass(graph, nodes, self.num_layers() - 1, |workspace| {
+        self.exact_pass(graph, nodes, Target::Output, |workspace| {
             let probabilities = workspace.softmax(self)?;
             check_finite(probabilities)?;
             Ok(take(probabilities))
@@ -25,14 +25,46 @@ impl Model {
         take: impl FnOnce(&[f32]) -> R,
     ) -> Result<R> {
         self.check_layer(layer)?;
-        self.exact_pass(graph, nodes, layer, |workspace| {
-            check_finite(workspace.output(layer))?;
-            Ok(take(workspace.output(layer)))
+        self.exact_pass(graph, nodes, Target::Layer(layer), |workspace| {
+            check_finite(workspace.output())?;
+            Ok(take(workspace.output()))
         })
     }
 
-    /// Checks that the model has a layer with this number.
+    /// Passes the outputs of `nodes` (`None`: all) before any softmax, a row per node, to `take`.
+    pub fn outputs<R>(&self, graph: &Graph, nodes: Option<&[i32]>, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
+        self.exact_pass(graph, nodes, Target::Output, |workspace| {
+            check_finite(workspace.output())?;
+            Ok(take(workspace.output()))
+        })
+    }
+
+    /// Passes a value of `nodes` (`None`: all), a row per node, to `take`; value 0 is the features.
+    pub fn embed_value<R>(
+        &self,
+        graph: &Graph,
+        nodes: Option<&[i32]>,
+        value: usize,
+        take: impl FnOnce(&[f32]) -> R,
+    ) -> Result<R> {
+        self.value_width(value)?;
+        self.exact_pass(graph, nodes, Target::Value(value), |workspace| {
+            check_finite(workspace.output())?;
+            Ok(take(workspace.output()))
+        })
+    }
+
+    /// The columns of a value.
+    pub fn value_width(&self, value: usize) -> Result<usize> {
+        let values = self.net.layers().values();
+        let largest = values.len() - 1;
+        let missing = || Error::InvalidArgument(format!("value = {value}, but the model's largest value is {largest}"));
+        values.get(value).map(|value| value.width).ok_or_else(missing)
+    }
+
+    /// Checks that the paper's model has a layer with this number.
     pub fn check_layer(&self, layer: usize) -> Result<()> {
+        self.widths()?;
         if layer >= self.num_layers() {
             let text = format!("layer = {layer}, but the model has {} layers", self.num_layers());
             return Err(Error::InvalidArgument(text));
@@ -75,7 +107,7 @@ impl Model {
     /// The confusion matrix, row-major: a row for each class as labelled, a column for each class as predicted, as many of both
     /// as the model has outputs.
     pub fn confusion(&self, graph: &Graph, split: Split) -> Result<Vec<usize>> {
-        let classes = self.widths[self.num_layers()];
+        let classes = self.output_width();
         let labels = graph.labels()?;
         self.labelled_pass(graph, &[split], |workspace, nodes, whole| {
             let mut matrix = try_filled(classes.saturating_mul(classes), 0)?;
@@ -89,8 +121,8 @@ impl Model {
     }
 
     fn logits<'a>(&self, workspace: &'a Workspace, row: usize) -> &'a [f32] {
-        let (last, classes) = (self.num_layers() - 1, self.widths[self.num_layers()]);
-        &workspace.output(last)[row * classes..][..classes]
+        let classes = self.output_width();
+        &workspace.output()[row * classes..][..classes]
     }
 
     /// The class of a row of the last layer: the first of equal logits.
@@ -117,16 +149,16 @@ impl Model {
         }
         // For most nodes a pass over all is cheaper than finding out which are needed. The bits are the same.
         let whole = 2 * nodes.len() >= graph.num_nodes();
-        let last = self.num_layers() - 1;
-        self.exact_pass(graph, (!whole).then_some(&nodes), last, |workspace| work(workspace, &nodes, whole))
+        let nodes_or_all = (!whole).then_some(&nodes[..]);
+        self.exact_pass(graph, nodes_or_all, Target::Output, |workspace| work(workspace, &nodes, whole))
     }
 
-    /// Runs the layers `0 ..= last` for `nodes` alone, reading only their neighbourhood, or for all nodes.
+    /// Computes a target for `nodes` alone, reading only their neighbourhood, or for all nodes.
     fn exact_pass<R>(
         &self,
         graph: &Graph,
         nodes: Option<&[i32]>,
-        last: usize,
+        target: Target,
         work: impl FnOnce(&mut Workspace) -> Result<R>,
     ) -> Result<R> {
         self.check_features(graph)?;
@@ -134,18 +166,39 @@ impl Model {
             graph.check_nodes(nodes, "nodes")?;
         }
         let threads = self.threads()?;
+        let last = if let Target::Layer(layer) = target { layer } else { self.num_layers().saturating_sub(1) };
+        let program = match target {
+            Target::Value(value) => Some(self.exact_program(value)?),
+            Target::Output if !self.is_plain() => Some(self.exact_program(self.net.layers().last())?),
+            _ => None,
+        };
         self.rooms.with(|room| {
             let Room { cut, sampler, workspace } = room;
-            match nodes {
-                None => cut.whole(graph),
-                Some(nodes) => cut.below(graph, nodes, last + 1, Draws::NONE, Key::default(), sampler)?,
+            match (nodes, &program) {
+                (None, None) => cut.whole(graph),
+                (None, Some(program)) => cut.whole_levels(graph, program.levels),
+                (Some(nodes), None) => cut.below(graph, nodes, last + 1, Draws::NONE, Key::default(), sampler)?,
+                (Some(nodes), Some(program)) => {
+                    cut.steps_below(graph, nodes, &program.steps, (Draws::NONE, Key::default()), sampler)?
+                }
             }
-            let result = workspace.forward(self, (graph, cut), &threads, last, nodes.is_none());
+            let result = workspace.forward(self, (program, last), (graph, cut), &threads, nodes.is_none());
             let result = result.and_then(|()| work(workspace));
             workspace.release();
             result
         })
     }
+}
+
+/// What a prediction computes.
+#[derive(Clone, Copy)]
+enum Target {
+    /// The output of the model.
+    Output,
+    /// The output of a layer of the paper's model.
+    Layer(usize),
+    /// A value.
+    Value(usize),
 }
 
 fn check_finite(values: &[f32]) -> Result<()> {

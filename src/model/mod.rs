@@ -5,25 +5,30 @@ mod infer;
 mod metrics;
 mod pass;
 mod safetensors;
-mod transposed;
+mod workspace;
 
 pub use metrics::macro_f1;
-pub use pass::Workspace;
+pub use workspace::Workspace;
 
 use crate::error::{Error, Result, try_copied, try_with_capacity};
 use crate::fork;
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Threads, table};
+use crate::nn::{Layers, Mode, Net, Program, Request};
 use crate::random::{Purpose, Stream};
 use crate::sample::{Cut, Sampler};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// A graph convolutional network: H^(l+1) = σ(Â H^(l) W^(l)), ReLU on all layers but the last, softmax at the end.
+/// Layers and their parameters. The paper's model, H^(l+1) = σ(Â H^(l) W^(l)), has passes of its own.
 pub struct Model {
+    net: Arc<Net>,
+    /// The widths of the paper's model; empty for any other.
     widths: Vec<usize>,
-    /// W(0), W(1), …, each row-major fan_in × fan_out.
+    /// All tensors, one after the other.
     parameters: Buffer,
+    /// Running statistics of norms.
+    state: Vec<f32>,
     lambda: f64,
     /// Behind a lock, because a child process replaces them after `fork`.
     threads: Mutex<Arc<Threads>>,
@@ -31,6 +36,13 @@ pub struct Model {
 }
 
 impl Model {
+    /// A model of these layers, its parameters drawn by `seed`.
+    pub fn new(layers: Layers, seed: u64) -> Result<Self> {
+        let net = Net::new(layers)?;
+        let (parameters, state) = (net.starting_parameters(seed)?, net.starting_state()?);
+        Self::assemble(Arc::new(net), &[], &parameters, &state)
+    }
+
     /// A GCN with one layer between each two widths and Glorot-uniform parameters, drawn by `seed`.
     pub fn gcn(widths: &[usize], seed: u64) -> Result<Self> {
         let mut parameters: Vec<f32> = try_with_capacity(Self::count_parameters(widths)?)?;
@@ -39,14 +51,22 @@ impl Model {
             let limit = (6.0 / (pair[0] + pair[1]) as f64).sqrt();
             parameters.extend((0..pair[0] * pair[1]).map(|_| (limit * (2.0 * random.unit() - 1.0)) as f32));
         }
-        Self::from_parts(widths, &parameters, 0.0)
+        Self::from_parts(widths, &parameters)
     }
 
-    fn from_parts(widths: &[usize], parameters: &[f32], lambda: f64) -> Result<Self> {
+    /// The paper's model with these widths and parameters.
+    fn from_parts(widths: &[usize], parameters: &[f32]) -> Result<Self> {
+        let net = Arc::new(Net::new(Layers::gcn(widths)?)?);
+        Self::assemble(net, widths, parameters, &[])
+    }
+
+    fn assemble(net: Arc<Net>, widths: &[usize], parameters: &[f32], state: &[f32]) -> Result<Self> {
         Ok(Model {
+            net,
             widths: try_copied(widths)?,
             parameters: Buffer::try_copied(parameters)?,
-            lambda,
+            state: try_copied(state)?,
+            lambda: 0.0,
             threads: Mutex::new(Arc::new(Threads::new(1)?)),
             rooms: Rooms::default(),
         })
@@ -70,26 +90,86 @@ impl Model {
 
     /// A copy for training, which shares this model's threads.
     pub fn working_copy(&self) -> Result<Self> {
-        let mut copy = Self::from_parts(&self.widths, &self.parameters, self.lambda)?;
+        let mut copy = Self::assemble(Arc::clone(&self.net), &self.widths, &self.parameters, &self.state)?;
+        copy.lambda = self.lambda;
         copy.threads = Mutex::new(self.threads()?);
         Ok(copy)
     }
 
     /// An independent model with the same parameters and settings.
     pub fn try_clone(&self) -> Result<Self> {
-        let mut clone = Self::from_parts(&self.widths, &self.parameters, self.lambda)?;
+        let mut clone = self.working_copy()?;
         clone.set_threads(self.threads()?.count())?;
         Ok(clone)
     }
 
-    /// Number of layers.
+    /// Number of hops: of looks at neighbours. For the paper's model these are its layers.
     pub fn num_layers(&self) -> usize {
-        self.widths.len() - 1
+        self.net.layers().num_hops()
     }
 
-    /// Input width, hidden widths, output width.
-    pub fn widths(&self) -> &[usize] {
-        &self.widths
+    /// The layers and the places of their tensors.
+    pub fn net(&self) -> &Net {
+        &self.net
+    }
+
+    /// Identifies the layers: two models with the same number need the same cuts.
+    pub fn net_id(&self) -> u64 {
+        self.net.id()
+    }
+
+    /// Whether this is the paper's model: graph convolutions without biases, ReLU between them.
+    pub fn is_plain(&self) -> bool {
+        !self.widths.is_empty()
+    }
+
+    /// Input width, hidden widths and output width of the paper's model, or `Unsupported`.
+    pub fn widths(&self) -> Result<&[usize]> {
+        match self.is_plain() {
+            true => Ok(&self.widths),
+            false => Err(Error::Unsupported("a model made of layers has no list of widths".to_string())),
+        }
+    }
+
+    /// Columns of the features that the model reads.
+    pub fn input_width(&self) -> usize {
+        self.net.input_width()
+    }
+
+    /// Columns of the model's output.
+    pub fn output_width(&self) -> usize {
+        self.net.output_width()
+    }
+
+    /// Running statistics of norms.
+    pub fn state(&self) -> &[f32] {
+        &self.state
+    }
+
+    /// Running statistics of norms, for an update. It must keep them finite.
+    pub(crate) fn state_mut(&mut self) -> &mut [f32] {
+        &mut self.state
+    }
+
+    /// Replaces parameters and running statistics by those of a copy of this model.
+    pub fn take_over(&mut self, copy: &Model) -> Result<()> {
+        self.set_parameters(&copy.parameters)?;
+        self.state.copy_from_slice(&copy.state);
+        Ok(())
+    }
+
+    /// The program of a gradient where nothing is drawn at the hops of these bits; `None` for the paper's model.
+    pub fn gradient_program(&self, exact: u64, dropout: bool, all_nodes: bool) -> Result<Option<Arc<Program>>> {
+        let mode = Mode::Gradient { dropout, all_nodes: all_nodes && self.net.has_batch_norm() };
+        match self.is_plain() {
+            true => Ok(None),
+            false => self.net.kept_program(Request { mode, exact, value: self.net.layers().last() }).map(Some),
+        }
+    }
+
+    /// The program of a value, computed exactly.
+    fn exact_program(&self, value: usize) -> Result<Arc<Program>> {
+        self.net.kept_program(Request { mode: Mode::Inference, exact: u64::MAX, value })
     }
 
     /// All parameters.
@@ -158,8 +238,9 @@ impl Model {
     /// Checks that the model can read the graph's features.
     pub fn check_features(&self, graph: &Graph) -> Result<()> {
         let width = graph.features()?.width();
-        if width != self.widths[0] {
-            let text = format!("the model's input width is {}, the graph has {width} features", self.widths[0]);
+        let wanted = self.input_width();
+        if width != wanted {
+            let text = format!("the model's input width is {wanted}, the graph has {width} features");
             return Err(Error::ShapeMismatch(text));
         }
         Ok(())
@@ -168,7 +249,7 @@ impl Model {
     /// Checks that the model has an output for every class of the graph.
     pub fn check_classes(&self, graph: &Graph) -> Result<()> {
         graph.labels()?;
-        let outputs = self.widths[self.num_layers()];
+        let outputs = self.output_width();
         if graph.num_classes() > outputs {
             let text = format!("the model's output width is {outputs}, the graph has {} classes", graph.num_classes());
             return Err(Error::ShapeMismatch(text));

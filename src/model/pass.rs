@@ -7,9 +7,9 @@
 
 use super::Model;
 use super::folded::{Delta, Folded, Signs};
-use super::transposed::{Transposed, symmetric_times, transpose};
-use crate::error::{Error, Result, try_resize};
-use crate::graph::{AggregatedRows, Graph, Matrix};
+use crate::nn::transposed::{Transposed, symmetric_times, transpose};
+use crate::error::{Error, Result};
+use crate::graph::{AggregatedRows, Graph, Matrix, Operator};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
 use crate::sample::Cut;
 
@@ -20,8 +20,6 @@ pub struct Workspace {
     /// The order of each layer's products in the current pass.
     orders: Vec<Order>,
     layers: Vec<Buffers>,
-    log_sums: Vec<f64>,
-    losses: Vec<f64>,
     /// The gradient by a layer's output, and by its input. The two are swapped from layer to layer, and finally with XW of the
     /// input layer if that was computed.
     delta: Buffer,
@@ -76,6 +74,11 @@ impl Workspace {
         &self.layers[l].output
     }
 
+    /// The same, for a loss to leave its gradient there.
+    pub fn output_mut(&mut self, l: usize) -> &mut [f32] {
+        &mut self.layers[l].output
+    }
+
     /// Computes the layers `0 ..= last` over a cut. A node's output has the same bits whichever other nodes are computed with
     /// it.
     pub fn forward(
@@ -104,7 +107,7 @@ impl Workspace {
         self.layers.resize_with(num_layers, Buffers::default);
         self.transposed.resize_with(num_layers, Transposed::default);
         if self.orders[0] == Order::Aggregated {
-            self.input.prepare(graph, threads, keep)?;
+            self.input.prepare(graph, Operator::Normalized, threads, keep)?;
         }
         for l in 0..=last {
             if l == 0 && self.orders[l] == Order::Folded {
@@ -163,31 +166,6 @@ impl Workspace {
         self.input.release();
     }
 
-    /// After a forward pass over all layers: turns the logits into probabilities and returns the cross-entropy of each row under
-    /// the label of its node, as listed in `nodes`; NaN for a node without a label.
-    pub fn cross_entropies(&mut self, model: &Model, labels: &[i32], nodes: Pick<'_>) -> Result<&[f64]> {
-        let classes = model.widths[model.num_layers()];
-        let logits = &mut self.layers[model.num_layers() - 1].output;
-        try_resize(&mut self.log_sums, logits.len() / classes)?;
-        try_resize(&mut self.losses, logits.len() / classes)?;
-        for (i, (row, loss)) in logits.chunks_exact(classes).zip(&mut self.losses).enumerate() {
-            let y = labels[nodes.at(i)];
-            *loss = row.get(y as usize).map_or(f64::NAN, |&z| f64::from(z));
-        }
-        table().softmax(logits, classes, &mut self.log_sums);
-        self.losses.iter_mut().zip(&self.log_sums).for_each(|(loss, log_sum)| *loss = log_sum - *loss);
-        Ok(&self.losses)
-    }
-
-    /// After a forward pass over all layers: turns the logits into probabilities.
-    pub fn softmax(&mut self, model: &Model) -> Result<&[f32]> {
-        let classes = model.widths[model.num_layers()];
-        let logits = &mut self.layers[model.num_layers() - 1].output;
-        try_resize(&mut self.log_sums, logits.len() / classes)?;
-        table().softmax(logits, classes, &mut self.log_sums);
-        Ok(logits)
-    }
-
     /// Computes all layers over a cut, so that [`Workspace::backward`] can follow. A gradient belongs to its batch as a whole:
     /// each layer takes the cheaper order of its products. On success or failure [`Workspace::release`] must follow.
     pub fn forward_for_gradient(&mut self, model: &Model, graph: &Graph, cut: &Cut, threads: &Threads) -> Result<()> {
@@ -203,12 +181,6 @@ impl Workspace {
         }
         self.reserve(model, cut, matches!(graph.features()?, Matrix::Dense { .. }))?;
         self.layers(model, (graph, cut), threads, model.num_layers() - 1, true)
-    }
-
-    /// The outputs of the last layer after [`Workspace::forward_for_gradient`], and their width. A loss leaves its gradient by
-    /// the outputs in their place.
-    pub fn outputs_mut(&mut self, model: &Model) -> (&mut [f32], usize) {
-        (&mut self.layers[model.num_layers() - 1].output, model.widths[model.num_layers()])
     }
 
     /// From the gradient by the outputs, in their place, to the gradient by all parameters of the loss + λ/2 ‖W‖². Requires
@@ -394,7 +366,7 @@ fn features_first(graph: &Graph, cut: &Cut) -> Result<bool> {
     if count * x.width() <= entries {
         return Ok(false);
     }
-    let (operator, outlook) = (graph.operator(), graph.outlook()?);
+    let (operator, outlook) = (graph.operator(), graph.outlook(Operator::Normalized)?);
     let degree = |v: usize| (operator.indptr[v + 1] - operator.indptr[v]) as usize;
     let pick = cut.pick_above(0);
     let nodes = || (0..count).map(|i| pick.at(i));

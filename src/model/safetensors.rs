@@ -77,7 +77,7 @@ impl Model {
                 parameters[start + at % fan_in * fan_out + at / fan_in] = value;
             }
         }
-        let mut model = Self::from_parts(&widths, &parameters, 0.0)?;
+        let mut model = Self::from_parts(&widths, &parameters)?;
         model.set_lambda(lambda)?;
         Ok(model)
     }

@@ -63,7 +63,7 @@ impl Data {
     /// Passes the score of each document to `take`.
     pub fn scores<R>(&self, model: &Model, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
         self.check_model(model)?;
-        model.embed(&self.documents, None, model.num_layers() - 1, take)
+        model.outputs(&self.documents, None, take)
     }
 
     /// The measures of each query of a split.
@@ -88,7 +88,7 @@ impl Data {
             }
             scores.clear();
             crate::error::try_reserve(&mut scores, pairs.documents().len(), "ranking")?;
-            model.embed(&self.documents, Some(pairs.documents()), model.num_layers() - 1, |s| {
+            model.outputs(&self.documents, Some(pairs.documents()), |s| {
                 scores.extend_from_slice(s);
             })?;
             let mut start = 0;

@@ -7,13 +7,14 @@ use crate::graph::{Graph, Split};
 use crate::kernel::Threads;
 use crate::log::Level;
 use crate::model::Model;
+use crate::nn::Program;
 use crate::random::{Purpose, Stream};
 use crate::sample::{Draws, Key, Sampler};
 
 impl Data {
     /// Checks that the model can score the documents.
     pub(super) fn check_model(&self, model: &Model) -> Result<()> {
-        let (inputs, outputs) = (model.widths()[0], model.widths()[model.num_layers()]);
+        let (inputs, outputs) = (model.input_width(), model.output_width());
         if inputs != self.num_features() {
             let text = format!("the model's input width is {inputs}, the data have {} features", self.num_features());
             return Err(Error::ShapeMismatch(text));
@@ -87,7 +88,7 @@ impl Problem for Data {
 
     fn cut(
         &self,
-        num_hops: usize,
+        (num_hops, program): (usize, Option<&Program>),
         kind: &dyn Kind,
         key: Key,
         items: &[i32],
@@ -99,7 +100,12 @@ impl Problem for Data {
         let mut random = Stream::new(key.seed, Purpose::Draws, key.step, 0);
         pairs.clear();
         items.iter().try_for_each(|&q| pairs.push(self.levels(q as usize), choice, &mut random))?;
-        cut.below(&self.documents, pairs.documents(), num_hops, Draws::NONE, key, sampler)
+        match program {
+            None => cut.below(&self.documents, pairs.documents(), num_hops, Draws::NONE, key, sampler),
+            Some(program) => {
+                cut.steps_below(&self.documents, pairs.documents(), &program.steps, (Draws::NONE, key), sampler)
+            }
+        }
     }
 
     fn takes_cutting(&self, _: usize, _: &dyn Kind) -> bool {

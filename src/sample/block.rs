@@ -12,12 +12,36 @@ pub struct Block {
     indices: Vec<i32>,
     values: Vec<f32>,
     nodes: Vec<i32>,
+    /// The column of each row's own node, after [`Block::add_own`].
+    own: Vec<i32>,
 }
 
 impl Block {
     /// The node of each column.
     pub fn nodes(&self) -> &[i32] {
         &self.nodes
+    }
+
+    /// The column of each row's own node, after [`Block::add_own`].
+    pub fn own(&self) -> &[i32] {
+        &self.own
+    }
+
+    /// Gives the rows' own nodes a column each: the one that it has, or a new one without entries.
+    pub fn add_own(&mut self, above: &[i32], map: &mut NodeMap) -> Result<()> {
+        try_resize(&mut self.own, above.len())?;
+        let most = self.nodes.len() + above.len();
+        try_reserve_with_slack(&mut self.nodes, most)?;
+        map.insert_list(&self.nodes);
+        for (own, &v) in self.own.iter_mut().zip(above) {
+            let known = self.nodes.len();
+            *own = map.get_or_insert(v, known) as i32;
+            if *own as usize == known {
+                self.nodes.push(v);
+            }
+        }
+        map.remove(&self.nodes);
+        Ok(())
     }
 
     /// The entries, columns by local id.
@@ -27,7 +51,7 @@ impl Block {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        8 * self.indptr.capacity() + 4 * (self.indices.capacity() + self.values.capacity() + self.nodes.capacity())
+        8 * self.indptr.capacity() + 4 * (self.indices.capacity() + self.values.capacity() + self.nodes.capacity() + self.own.capacity())
     }
 
     /// Clears the block and makes room for one with this many entries.

@@ -2,9 +2,20 @@
 
 use super::{Block, Draws, Hop, Key, Sampler};
 use crate::error::{Result, try_reserve_with_slack, try_with_capacity};
-use crate::graph::Graph;
+use crate::graph::{Graph, Operator};
 use crate::kernel::{Pick, Sparse};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a model's hop needs of a cut. Hops whose product with the features is kept need nothing, and are not listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The number of the hop among all hops of the model.
+    pub hop: usize,
+    /// The operator whose rows are cut.
+    pub operator: Operator,
+    /// Whether the nodes above it are needed below it too.
+    pub own: bool,
+}
 
 /// Which rows and columns of Â each layer uses. Buffers are reused from cut to cut.
 #[derive(Default)]
@@ -54,13 +65,18 @@ impl Cut {
     /// Â.
     pub fn whole_below(&mut self, graph: &Graph, top: &[i32], num_hops: usize) -> Result<()> {
         let form = if graph.is_identity() { Form::Rows { all: false } } else { Form::WholeBelow };
-        // Without slack: the list is long, and the same in every step.
+        self.top_exactly(top)?;
+        self.begin(form, graph, num_hops);
+        self.set_top(top)
+    }
+
+    /// Makes room for `top` without slack: the list is long, and the same in every step.
+    fn top_exactly(&mut self, top: &[i32]) -> Result<()> {
         if self.top.capacity() < top.len() {
             self.top = Vec::new();
             self.top = try_with_capacity(top.len())?;
         }
-        self.begin(form, graph, num_hops);
-        self.set_top(top)
+        Ok(())
     }
 
     /// The nodes `top` and what `num_hops` hops need below them or draw.
@@ -90,13 +106,88 @@ impl Cut {
         for hop in (usize::from(exact_input)..num_hops).rev() {
             let (block, above) = self.blocks[hop..].split_first_mut().expect("a block for each hop");
             let above = if hop + 1 == num_hops { &self.top } else { above[0].nodes() };
-            sampler.cut_block(graph, block, above, (draws, key, hop))?;
+            sampler.cut_block((graph, Operator::Normalized), block, above, (draws, key, hop))?;
         }
         if !exact(num_hops - 1) {
             self.blocks[num_hops - 1].drop_empty_rows(&mut self.top);
             self.missed = top.len() - self.top.len();
         }
         Ok(())
+    }
+
+    /// All nodes at each of `levels` + 1 levels, nothing drawn.
+    pub fn whole_levels(&mut self, graph: &Graph, levels: usize) {
+        self.top.clear();
+        self.begin(Form::Whole, graph, levels);
+    }
+
+    /// The nodes `top` at the last of `levels` + 1 levels, all nodes below it; nothing is drawn.
+    pub fn whole_levels_below(&mut self, graph: &Graph, top: &[i32], levels: usize) -> Result<()> {
+        self.top_exactly(top)?;
+        self.begin(Form::WholeBelow, graph, levels);
+        self.set_top(top)
+    }
+
+    /// The nodes `top` and what the steps need below them or draw; level i feeds step i. Rows that no draw reaches stay.
+    pub fn steps_below(
+        &mut self,
+        graph: &Graph,
+        top: &[i32],
+        steps: &[Step],
+        (draws, key): (Draws<'_>, Key),
+        sampler: &mut Sampler,
+    ) -> Result<()> {
+        self.begin(Form::Blocks { exact_input: false }, graph, steps.len());
+        self.set_top(top)?;
+        sampler.fit(graph)?;
+        if self.blocks.len() < steps.len() {
+            self.blocks.resize_with(steps.len(), Block::default);
+        }
+        for (level, step) in steps.iter().enumerate().rev() {
+            let (block, above) = self.blocks[level..].split_first_mut().expect("a block for each step");
+            let above = if level + 1 == steps.len() { &self.top } else { above[0].nodes() };
+            sampler.cut_block((graph, step.operator), block, above, (draws, key, step.hop))?;
+            if step.own {
+                block.add_own(above, &mut sampler.map)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes of a level, as rows to pick from a matrix of all nodes, and their number. The last level is the top.
+    pub fn level(&self, level: usize) -> (Pick<'_>, usize) {
+        let pick = match self.form {
+            Form::Whole | Form::Rows { all: true } => Pick::From(0),
+            Form::Rows { all: false } => Pick::List(&self.top),
+            Form::WholeBelow | Form::Blocks { .. } if level == self.num_hops => Pick::List(&self.top),
+            Form::WholeBelow => Pick::From(0),
+            Form::Blocks { .. } => Pick::List(self.blocks[level].nodes()),
+        };
+        match pick {
+            Pick::From(_) => (pick, self.num_nodes),
+            Pick::List(nodes) => (pick, nodes.len()),
+        }
+    }
+
+    /// The operator between level `level` and the next one, and its rows, one for each node of that one.
+    pub fn operator_at<'a>(
+        &'a self,
+        graph: &'a Graph,
+        operator: Operator,
+        level: usize,
+    ) -> Result<(Sparse<'a>, Pick<'a>)> {
+        match self.form {
+            Form::Blocks { .. } => Ok((self.blocks[level].view(), Pick::From(0))),
+            _ => Ok((graph.operator_of(operator)?, self.level(level + 1).0)),
+        }
+    }
+
+    /// Where the nodes of the next level stand among those of `level`.
+    pub fn own(&self, level: usize) -> Pick<'_> {
+        match self.form {
+            Form::Blocks { .. } => Pick::List(self.blocks[level].own()),
+            _ => self.level(level + 1).0,
+        }
     }
 
     /// Starts a new cut. Sets every field but the lists.

@@ -2,7 +2,7 @@
 
 use super::Block;
 use crate::error::{Error, Result, try_copied, try_resize};
-use crate::graph::Graph;
+use crate::graph::{Graph, Operator};
 use std::sync::Arc;
 
 /// P, up to its normalisation.
@@ -73,9 +73,9 @@ impl Distribution {
         matches!(self, Distribution::Uniform | Distribution::Neighbors)
     }
 
-    /// Writes the mass of each column of `block`, as read from Â, to `masses`. Returns the mass of everything that can be
-    /// drawn: P(u) = mass(u) / total.
-    pub fn masses(&self, graph: &Graph, block: &Block, masses: &mut Vec<f64>) -> Result<f64> {
+    /// Writes the mass of each column of `block`, as read from an operator, to `masses`. Returns the mass of everything that can
+    /// be drawn: P(u) = mass(u) / total.
+    pub fn masses(&self, (graph, operator): (&Graph, Operator), block: &Block, masses: &mut Vec<f64>) -> Result<f64> {
         let nodes = block.nodes();
         try_resize(masses, nodes.len())?;
         match self {
@@ -84,7 +84,7 @@ impl Distribution {
                 Ok(graph.num_nodes() as f64)
             }
             Distribution::Importance => {
-                let norms = graph.column_norms()?;
+                let norms = graph.column_norms(operator)?;
                 masses.iter_mut().zip(nodes).for_each(|(m, &u)| *m = norms.squares[u as usize]);
                 Ok(norms.total)
             }

@@ -31,7 +31,7 @@ mod sampler;
 mod uniform;
 
 pub use block::Block;
-pub use cut::Cut;
+pub use cut::{Cut, Step};
 pub use distribution::{Distribution, checksum};
 pub use draws::{Draws, Hop, Key};
 pub use marks::Marks;

@@ -3,7 +3,7 @@
 use super::columns::{Columns, Matches};
 use super::{Block, Draws, Hop, Key, Marks, NodeMap, RowSpans};
 use crate::error::{Error, Result, try_resize};
-use crate::graph::Graph;
+use crate::graph::{Graph, Operator};
 use crate::random::{Purpose, Stream};
 use std::hint::select_unpredictable;
 
@@ -58,38 +58,44 @@ impl Sampler {
     /// Cuts the block of one hop below the rows `above`. Requires [`Sampler::fit`].
     pub fn cut_block(
         &mut self,
-        graph: &Graph,
+        of: (&Graph, Operator),
         block: &mut Block,
         above: &[i32],
         (draws, key, hop): (Draws<'_>, Key, usize),
     ) -> Result<()> {
-        self.rows.look_up(graph.operator(), above)?;
+        let operator = of.0.operator_of(of.1)?;
+        self.rows.look_up(operator, above)?;
         if let &Hop::Draw(size) = draws.at(hop)
-            && self.draw_uniform(graph, block, above, size, (draws, key, hop))?
+            && self.draw_uniform(of, block, above, size, (draws, key, hop))?
         {
             return Ok(());
         }
         let chosen = block
-            .read(graph.operator(), &self.rows, &mut self.map)
-            .and_then(|()| self.choose(graph, block, (draws, key, hop)));
+            .read(operator, &self.rows, &mut self.map)
+            .and_then(|()| self.choose(of, block, (draws, key, hop)));
         // Also after an error, the map must be empty for the next block.
         block.remove_from(&mut self.map);
         if chosen? { block.keep_columns(&self.scale, &mut self.ids) } else { Ok(()) }
     }
 
     /// Chooses columns of a block just read and sets their scale; `false` if all of them stay as they are.
-    fn choose(&mut self, graph: &Graph, block: &Block, (draws, key, hop): (Draws<'_>, Key, usize)) -> Result<bool> {
+    fn choose(
+        &mut self,
+        of: (&Graph, Operator),
+        block: &Block,
+        (draws, key, hop): (Draws<'_>, Key, usize),
+    ) -> Result<bool> {
         let distribution = draws.distribution;
         match draws.at(hop) {
             Hop::Exact => return Ok(false),
             &Hop::Draw(size) => {
-                let total = distribution.masses(graph, block, &mut self.masses)?;
+                let total = distribution.masses(of, block, &mut self.masses)?;
                 let mut stream = Stream::new(key.seed, Purpose::Draws, key.step, hop as u64);
                 self.draw(size, total, distribution.is_flat(), &mut stream)?;
                 self.weigh(size, total)?;
             }
             Hop::Given(nodes) => {
-                let total = distribution.masses(graph, block, &mut self.masses)?;
+                let total = distribution.masses(of, block, &mut self.masses)?;
                 self.count(nodes)?;
                 self.weigh(nodes.len(), total)?;
             }

@@ -2,7 +2,7 @@
 
 use super::{Block, Distribution, Draws, Key, Sampler};
 use crate::error::{Result, try_reserve_with_slack, try_resize};
-use crate::graph::Graph;
+use crate::graph::{Graph, Operator};
 use crate::kernel::{Sparse, prefetch};
 use crate::random::{Purpose, Stream};
 
@@ -38,7 +38,7 @@ impl Sampler {
     /// cheaper, or if the distribution is another one.
     pub(super) fn draw_uniform(
         &mut self,
-        graph: &Graph,
+        (graph, operator): (&Graph, Operator),
         block: &mut Block,
         above: &[i32],
         size: usize,
@@ -47,9 +47,11 @@ impl Sampler {
         if !matches!(draws.distribution, Distribution::Uniform) {
             return Ok(false);
         }
-        let (operator, num_nodes) = (graph.operator(), graph.num_nodes());
+        // Entries that are found by columns are not in the order of their columns, by which a maximum breaks ties.
+        let symmetric = operator != Operator::Links && graph.is_symmetric_operator(operator);
+        let (operator, num_nodes) = (graph.operator_of(operator)?, graph.num_nodes());
         let entries = self.rows.entries();
-        let method = UniformMethod::cheapest(graph.is_symmetric(), above.len(), entries, size, num_nodes);
+        let method = UniformMethod::cheapest(symmetric, above.len(), entries, size, num_nodes);
         if method == UniformMethod::AfterReading {
             return Ok(false);
         }

@@ -128,7 +128,6 @@ impl Run<'_> {
         let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
         let mut identity = json!({
             format!("training {}", self.problem.items_name()): self.items.len(),
-            "widths": self.model.widths(),
             "estimator": self.described,
             "optimizer": self.optimizer.rule_name(),
             "batch size": batch_size,
@@ -137,6 +136,10 @@ impl Run<'_> {
             "monitor": monitor.name(),
             "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
         });
+        match self.model.widths() {
+            Ok(widths) => identity["widths"] = json!(widths),
+            Err(_) => identity["layers"] = self.model.net().layers().to_json(),
+        }
         self.problem.sizes().into_iter().for_each(|(name, size)| identity[name] = json!(size));
         identity
     }

@@ -28,14 +28,18 @@ impl Run<'_> {
             format!("training on {} and {last}: {train} training and {val} validation {items}", others.join(", "))
         });
         self.log(Level::Info, |run| {
-            let (widths, parameters) = (run.model.widths(), run.model.parameters().len());
+            let parameters = run.model.parameters().len();
+            let layers = match run.model.widths() {
+                Ok(widths) => format!("widths {widths:?}"),
+                Err(_) => run.model.net().layers().to_string(),
+            };
             let (rule, epochs, steps) = (run.optimizer.rule_name(), run.options.epochs, run.num_steps());
             let estimator = match run.estimator.sizes() {
                 [] => run.estimator.kind().name().to_string(),
                 sizes => format!("{} {sizes:?}", run.estimator.kind().name()),
             };
             format!(
-                "widths {widths:?}, {parameters} parameters; {estimator} estimator, {rule}, {epochs} epochs of {steps} \
+                "{layers}, {parameters} parameters; {estimator} estimator, {rule}, {epochs} epochs of {steps} \
                  steps; threads {threads}, isa {}",
                 kernel::table().name
             )

@@ -309,6 +309,7 @@ impl Run<'_> {
             let estimate = self.estimator.estimate_in_sequence(self.model, self.problem, batch, next);
             let (loss, gradient) = estimate.map_err(|e| e.at(place()))?;
             self.optimizer.update(self.model.parameters_mut(), gradient).map_err(|e| e.at(place()))?;
+            self.estimator.commit(self.model);
             sum += loss;
             if let Some(test) = tested {
                 watch.apart(|| self.log_test(&test, place));

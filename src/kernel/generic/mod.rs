@@ -43,6 +43,7 @@ mod chacha;
 mod dense;
 mod far;
 mod narrow;
+mod rows;
 mod search;
 mod softmax;
 mod sparse;
@@ -51,6 +52,7 @@ mod update;
 
 pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
+pub use rows::{drop_out, mix, segment_max};
 pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::sparse_times;

@@ -76,7 +76,19 @@ impl Transposed {
         if cut.is_whole() {
             return symmetric_times(graph, threads, pick, (g, width), finish, (room, out));
         }
-        let count = cut.inputs(l).1;
+        self.times_block((block, pick), (cut.number(), cut.inputs(l).1), threads, (g, width), finish, out)
+    }
+
+    /// `out ← Blockᵀ·G`, finished, for a block with `count` columns that belongs to the cut of this number.
+    pub fn times_block(
+        &mut self,
+        (block, pick): (Sparse<'_>, Pick<'_>),
+        (cut, count): (u64, usize),
+        threads: &Threads,
+        (g, width): (&[f32], usize),
+        finish: Finish<'_>,
+        out: &mut Buffer,
+    ) -> Result<()> {
         out.try_resize(count * width)?;
         if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
@@ -88,10 +100,10 @@ impl Transposed {
             }
             return Ok(());
         }
-        if self.cut != cut.number() {
+        if self.cut != cut {
             self.cut = 0;
             self.write_out(block, count)?;
-            self.cut = cut.number();
+            self.cut = cut;
         }
         let view = Sparse { indptr: &self.indptr, indices: &self.indices, values: &self.values };
         threads.times(Rows::Sparse(view), Pick::From(0), g, width, finish, out);

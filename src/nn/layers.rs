@@ -1,0 +1,432 @@
+//! The operations of a model as the caller wrote them: a list of values, each made from an earlier one.
+
+use crate::error::{Error, Result, try_copied, try_reserve};
+
+/// Operations that a model may have.
+pub const MOST_OPERATIONS: usize = 1000;
+/// Hops that a model may have.
+pub const MOST_HOPS: usize = 64;
+
+/// How the values of neighbours become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aggregator {
+    /// Σ a h / Σ a; 0 where Σ a is 0.
+    Mean,
+    /// Σ a h.
+    Sum,
+    /// The largest of each column; 0 without neighbours. Of equal ones the lowest neighbour gets the gradient.
+    Max,
+}
+
+/// A function of single numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activation {
+    /// max(x, 0)
+    Relu,
+    /// x, or 0.01 x below 0.
+    LeakyRelu,
+    /// x, or e^x - 1 below 0.
+    Elu,
+    /// x Φ(x)
+    Gelu,
+    /// tanh x
+    Tanh,
+    /// 1 / (1 + e^-x)
+    Sigmoid,
+}
+
+/// What a norm's mean and variance are taken over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Norm {
+    /// The columns of a row.
+    Layer,
+    /// The rows of a column.
+    Batch,
+}
+
+/// What makes a value.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Op {
+    /// The features of the graph: value 0.
+    Features,
+    /// H W + b
+    Linear {
+        /// Whether there is a b.
+        bias: bool,
+    },
+    /// Â H W + b
+    Gcn {
+        /// Whether there is a b.
+        bias: bool,
+    },
+    /// agg(H) W_l + b + H W_r
+    Sage {
+        /// How neighbours are aggregated.
+        aggregator: Aggregator,
+        /// Whether there is a b.
+        bias: bool,
+    },
+    /// MLP((1 + ε) H + A H), ReLU between its linear layers.
+    Gin {
+        /// Widths of the linear layers.
+        widths: Vec<usize>,
+        /// ε, or where it starts.
+        epsilon: f64,
+        /// Whether ε is a parameter.
+        learned: bool,
+        /// Whether the linear layers have biases.
+        bias: bool,
+    },
+    /// agg(H)
+    Aggregate {
+        /// How neighbours are aggregated.
+        aggregator: Aggregator,
+    },
+    /// H ← (1 - α) Â H + α H_0, so many times.
+    Propagate {
+        /// How often.
+        hops: usize,
+        /// α
+        restart: f64,
+    },
+    /// A function of each number.
+    Activation(Activation),
+    /// In training, each number becomes 0 with this probability and is divided by the rest otherwise.
+    Dropout {
+        /// The probability.
+        rate: f64,
+    },
+    /// Shifts and scales to mean 0 and variance 1, then by parameters.
+    Norm(Norm),
+    /// H + the other value.
+    Add {
+        /// The other value.
+        value: usize,
+    },
+    /// The columns of H, then those of the other value.
+    Concat {
+        /// The other value.
+        value: usize,
+    },
+    /// The larger of H and the other value, number by number; H where they are equal.
+    Max {
+        /// The other value.
+        value: usize,
+    },
+}
+
+impl Op {
+    /// Its name in messages and files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Features => "features",
+            Op::Linear { .. } => "linear",
+            Op::Gcn { .. } => "gcn",
+            Op::Sage { .. } => "sage",
+            Op::Gin { .. } => "gin",
+            Op::Aggregate { .. } => "aggregate",
+            Op::Propagate { .. } => "propagate",
+            Op::Activation(_) => "activation",
+            Op::Dropout { .. } => "dropout",
+            Op::Norm(_) => "norm",
+            Op::Add { .. } => "add",
+            Op::Concat { .. } => "concat",
+            Op::Max { .. } => "max",
+        }
+    }
+
+    /// How often it looks at neighbours.
+    pub fn hops(&self) -> usize {
+        match self {
+            Op::Gcn { .. } | Op::Sage { .. } | Op::Gin { .. } | Op::Aggregate { .. } => 1,
+            Op::Propagate { hops, .. } => *hops,
+            _ => 0,
+        }
+    }
+
+    /// The second value that it reads.
+    pub fn other(&self) -> Option<usize> {
+        match *self {
+            Op::Add { value } | Op::Concat { value } | Op::Max { value } => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// A value and the operation that makes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// What makes it.
+    pub op: Op,
+    /// The value that the operation reads.
+    pub input: usize,
+    /// Its columns.
+    pub width: usize,
+}
+
+/// The operations of a model in the making.
+#[derive(Clone)]
+pub struct Layers {
+    values: Vec<Value>,
+    /// The value that the next operation reads.
+    last: usize,
+    /// Whether the last value is the one appended last, so that setters may speak of it.
+    fresh: bool,
+    hops: usize,
+}
+
+impl Layers {
+    /// No operations on features of this width.
+    pub fn new(num_features: usize) -> Result<Self> {
+        check_width("num_features", num_features)?;
+        let features = Value { op: Op::Features, input: 0, width: num_features };
+        Ok(Layers { values: vec![features], last: 0, fresh: false, hops: 0 })
+    }
+
+    /// The layers of the paper's model: graph convolutions without biases, ReLU between them, as many as wanted. `widths` have been
+    /// checked.
+    pub fn gcn(widths: &[usize]) -> Result<Self> {
+        let mut layers = Layers::new(widths[0])?;
+        for (l, &width) in widths[1..].iter().enumerate() {
+            if l > 0 {
+                layers.push(Op::Activation(Activation::Relu), layers.width())?;
+            }
+            layers.push(Op::Gcn { bias: false }, width)?;
+        }
+        Ok(layers)
+    }
+
+    /// All values; the first is the features.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The value that the next operation reads, and that the model returns.
+    pub fn last(&self) -> usize {
+        self.last
+    }
+
+    /// Its columns.
+    pub fn width(&self) -> usize {
+        self.values[self.last].width
+    }
+
+    /// Number of hops.
+    pub fn num_hops(&self) -> usize {
+        self.hops
+    }
+
+    /// H W + b
+    pub fn linear(&mut self, width: usize) -> Result<()> {
+        self.weighted(Op::Linear { bias: true }, width)
+    }
+
+    /// Â H W + b
+    pub fn graph_convolution(&mut self, width: usize) -> Result<()> {
+        self.weighted(Op::Gcn { bias: true }, width)
+    }
+
+    /// agg(H) W_l + b + H W_r
+    pub fn sage(&mut self, width: usize, aggregator: Aggregator) -> Result<()> {
+        self.weighted(Op::Sage { aggregator, bias: true }, width)
+    }
+
+    fn weighted(&mut self, op: Op, width: usize) -> Result<()> {
+        check_width(&format!("{}: width", op.name()), width)?;
+        self.append(op, width)
+    }
+
+    /// MLP((1 + ε) H + A H) with linear layers of these widths.
+    pub fn gin(&mut self, widths: &[usize]) -> Result<()> {
+        let Some(&width) = widths.last() else {
+            return Err(Error::InvalidArgument("gin: num_widths = 0: there is no linear layer".to_string()));
+        };
+        for (i, &width) in widths.iter().enumerate() {
+            check_width(&format!("gin: widths[{i}]"), width)?;
+        }
+        self.append(Op::Gin { widths: try_copied(widths)?, epsilon: 0.0, learned: false, bias: true }, width)
+    }
+
+    /// agg(H)
+    pub fn aggregate(&mut self, aggregator: Aggregator) -> Result<()> {
+        self.append(Op::Aggregate { aggregator }, self.width())
+    }
+
+    /// H ← (1 - α) Â H + α H_0, `hops` times.
+    pub fn propagate(&mut self, hops: usize, restart: f64) -> Result<()> {
+        if hops == 0 || hops > MOST_HOPS {
+            return Err(Error::InvalidArgument(format!("propagate: hops = {hops} is outside [1, {MOST_HOPS}]")));
+        }
+        if !(0.0..1.0).contains(&restart) {
+            return Err(Error::InvalidArgument(format!("propagate: restart = {restart} is outside [0, 1)")));
+        }
+        self.append(Op::Propagate { hops, restart }, self.width())
+    }
+
+    /// A function of each number.
+    pub fn activation(&mut self, activation: Activation) -> Result<()> {
+        self.append(Op::Activation(activation), self.width())
+    }
+
+    /// Drops numbers in training.
+    pub fn dropout(&mut self, rate: f64) -> Result<()> {
+        if !(0.0..1.0).contains(&rate) {
+            return Err(Error::InvalidArgument(format!("dropout: rate = {rate} is outside [0, 1)")));
+        }
+        self.append(Op::Dropout { rate }, self.width())
+    }
+
+    /// Mean 0 and variance 1, then scaled and shifted by parameters.
+    pub fn norm(&mut self, norm: Norm) -> Result<()> {
+        self.append(Op::Norm(norm), self.width())
+    }
+
+    /// Goes on from an earlier value.
+    pub fn at(&mut self, value: usize) -> Result<()> {
+        self.check_value("at", value)?;
+        (self.last, self.fresh) = (value, false);
+        Ok(())
+    }
+
+    /// The last value + another.
+    pub fn add(&mut self, value: usize) -> Result<()> {
+        self.check_same_width("add", value)?;
+        self.append(Op::Add { value }, self.width())
+    }
+
+    /// The columns of the last value, then those of another.
+    pub fn concat(&mut self, value: usize) -> Result<()> {
+        self.check_value("concat", value)?;
+        let width = self.width() + self.values[value].width;
+        check_width("concat: the width of both", width)?;
+        self.append(Op::Concat { value }, width)
+    }
+
+    /// The larger of the last value and another, number by number.
+    pub fn max(&mut self, value: usize) -> Result<()> {
+        self.check_same_width("max", value)?;
+        self.append(Op::Max { value }, self.width())
+    }
+
+    /// Whether the operation appended last has biases.
+    pub fn set_bias(&mut self, on: bool) -> Result<()> {
+        match self.newest("bias")? {
+            Op::Linear { bias } | Op::Gcn { bias } | Op::Sage { bias, .. } | Op::Gin { bias, .. } => {
+                *bias = on;
+                Ok(())
+            }
+            op => Err(has_no(op, "bias")),
+        }
+    }
+
+    /// ε of the operation appended last, and whether it is a parameter.
+    pub fn set_epsilon(&mut self, value: f64, is_learned: bool) -> Result<()> {
+        match self.newest("epsilon")? {
+            Op::Gin { epsilon, learned, .. } => {
+                if !(value as f32).is_finite() {
+                    return Err(Error::InvalidArgument(format!("gin: epsilon = {value} is not a finite float")));
+                }
+                (*epsilon, *learned) = (value, is_learned);
+                Ok(())
+            }
+            op => Err(has_no(op, "epsilon")),
+        }
+    }
+
+    /// Appends an operation on the last value. Its own arguments have been checked.
+    pub fn append(&mut self, op: Op, width: usize) -> Result<()> {
+        let (count, name) = (self.values.len(), op.name());
+        if count > MOST_OPERATIONS {
+            return Err(Error::InvalidArgument(format!("{name}: the layers have {MOST_OPERATIONS} operations already")));
+        }
+        let hops = self.hops + op.hops();
+        if hops > MOST_HOPS {
+            let text = format!("{name}: the layers would have {hops} hops, more than {MOST_HOPS}");
+            return Err(Error::InvalidArgument(text));
+        }
+        self.push(op, width)
+    }
+
+    fn push(&mut self, op: Op, width: usize) -> Result<()> {
+        try_reserve(&mut self.values, 1, "operations")?;
+        self.hops += op.hops();
+        self.values.push(Value { op, input: self.last, width });
+        (self.last, self.fresh) = (self.values.len() - 1, true);
+        Ok(())
+    }
+
+    /// Checks that these layers make a model: every value reaches the last one.
+    pub fn check_complete(&self) -> Result<()> {
+        if self.last == 0 {
+            return Err(Error::InvalidArgument("the last value is 0, the features: there is no operation".to_string()));
+        }
+        let mut used = vec![false; self.values.len()];
+        used[self.last] = true;
+        for (i, value) in self.values.iter().enumerate().skip(1).rev() {
+            if !used[i] {
+                let text = format!("value {i} ({}) does not reach the last value, {}", value.op.name(), self.last);
+                return Err(Error::InvalidArgument(text));
+            }
+            used[value.input] = true;
+            if let Some(other) = value.op.other() {
+                used[other] = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn newest(&mut self, what: &str) -> Result<&mut Op> {
+        if !self.fresh {
+            let text = format!("{what}: no operation has been appended to value {}", self.last);
+            return Err(Error::InvalidArgument(text));
+        }
+        Ok(&mut self.values[self.last].op)
+    }
+
+    fn check_value(&self, name: &str, value: usize) -> Result<()> {
+        if value >= self.values.len() {
+            let text = format!("{name}: value = {value}, but the largest is {}", self.values.len() - 1);
+            return Err(Error::InvalidArgument(text));
+        }
+        Ok(())
+    }
+
+    fn check_same_width(&self, name: &str, value: usize) -> Result<()> {
+        self.check_value(name, value)?;
+        let (here, there) = (self.width(), self.values[value].width);
+        if here != there {
+            let text = format!("{name}: value {} has width {here}, value {value} has width {there}", self.last);
+            return Err(Error::ShapeMismatch(text));
+        }
+        Ok(())
+    }
+}
+
+/// The operations with the widths that they change, in a line.
+impl std::fmt::Display for Layers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} features", self.values[0].width)?;
+        for (i, value) in self.values.iter().enumerate().skip(1) {
+            write!(f, ", {}", value.op.name())?;
+            let input = &self.values[value.input];
+            if value.width != input.width {
+                write!(f, " {}", value.width)?;
+            }
+            if value.input + 1 != i {
+                write!(f, " of value {}", value.input)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_no(op: &Op, what: &str) -> Error {
+    Error::InvalidArgument(format!("{what}: the operation appended last, {}, has none", op.name()))
+}
+
+fn check_width(name: &str, width: usize) -> Result<()> {
+    if width == 0 || width > i32::MAX as usize {
+        return Err(Error::InvalidArgument(format!("{name} = {width} is outside [1, {}]", i32::MAX)));
+    }
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! From operations to primitives.
+//!
+//! | rewrite | when |
+//! |---|---|
+//! | Op·X is read from the graph's copy, and is no hop any more | nothing is drawn at the hop, and its input is the features |
+//! | Op·(H·W) in place of (Op·H)·W | W makes rows narrower, or no wider |
+//! | dropout and its rate disappear | in inference |
+
+use super::layers::{Activation, Aggregator, Norm, Op};
+use super::program::{Kind, Mode, Node, Program, Request, Scale, Source};
+use super::tensors::Net;
+use crate::graph::Operator;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Net {
+    /// The program for a request.
+    pub fn program(&self, request: Request) -> Program {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let mut lower = Lower {
+            net: self,
+            request,
+            nodes: Vec::new(),
+            hops: Vec::new(),
+            aggregated: Vec::new(),
+            next_hop: 0,
+        };
+        lower.values();
+        lower.share_weights();
+        let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        Program::finish(lower.nodes, &lower.hops, lower.aggregated, request, id)
+    }
+}
+
+struct Lower<'a> {
+    net: &'a Net,
+    request: Request,
+    nodes: Vec<Node>,
+    /// Hops that are left: the number of each among all hops, and its primitive.
+    hops: Vec<(usize, usize)>,
+    aggregated: Vec<Operator>,
+    next_hop: usize,
+}
+
+impl Lower<'_> {
+    fn values(&mut self) {
+        let values = self.net.layers().values();
+        let mut needed = vec![false; values.len()];
+        needed[self.request.value] = true;
+        for (i, value) in values.iter().enumerate().skip(1).rev().filter(|(i, _)| *i <= self.request.value) {
+            if needed[i] {
+                needed[value.input] = true;
+                if let Some(other) = value.op.other() {
+                    needed[other] = true;
+                }
+            }
+        }
+        let mut sources = vec![Source::Features; values.len()];
+        for (i, value) in values.iter().enumerate() {
+            self.next_hop += value.op.hops();
+            if needed[i] && i > 0 {
+                sources[i] = self.value(i, sources[value.input], value.op.other().map(|other| sources[other]));
+            }
+        }
+        // A result that is no primitive's, or one that a loss may not overwrite, is copied; and the top is picked.
+        let output = sources[self.request.value];
+        let gradient = self.request.mode != Mode::Inference;
+        let overwritten = match output {
+            Source::Node(n) => {
+                let plain = n + 1 == self.nodes.len();
+                !plain || gradient && self.keeps_result(n)
+            }
+            _ => true,
+        };
+        if overwritten || matches!(self.request.mode, Mode::Gradient { all_nodes: true, .. }) {
+            self.push(Kind::Copy, [Some(output), None], values[self.request.value].width);
+        }
+    }
+
+    /// Whether the gradient of this primitive, or of one that may share its slot, reads its result.
+    fn keeps_result(&self, node: usize) -> bool {
+        match (&self.nodes[node].kind, self.nodes[node].inputs[0]) {
+            (Kind::Activate(_), _) => true,
+            (Kind::Bias { .. } | Kind::Dropout { .. } | Kind::Combine { .. }, Some(Source::Node(n))) => {
+                self.keeps_result(n)
+            }
+            _ => false,
+        }
+    }
+
+    fn push(&mut self, kind: Kind, inputs: [Option<Source>; 2], width: usize) -> Source {
+        let depends = |source: Option<Source>| match source {
+            Some(Source::Node(n)) => self.nodes[n].has_gradient,
+            _ => false,
+        };
+        let own = matches!(
+            kind,
+            Kind::MatMul { .. } | Kind::Bias { .. } | Kind::LayerNorm { .. } | Kind::BatchNorm { .. }
+        ) || matches!(kind, Kind::Combine { scales } if scales.iter().any(|s| matches!(s, Scale::OnePlus(_))));
+        let has_gradient = own || inputs.into_iter().any(depends);
+        self.nodes.push(Node { kind, inputs, width, level: 0, step: 0, slot: 0, in_place: false, has_gradient });
+        Source::Node(self.nodes.len() - 1)
+    }
+
+    fn width(&self, source: Source) -> usize {
+        match source {
+            Source::Features | Source::Aggregated(_) => self.net.input_width(),
+            Source::Node(n) => self.nodes[n].width,
+        }
+    }
+
+    /// The place of a tensor of a value.
+    fn tensor(&self, value: usize, name: &str) -> Option<Range<usize>> {
+        let wanted = format!("v{value}.{name}");
+        self.net.tensors_of(value).iter().find(|tensor| tensor.name == wanted).map(|tensor| tensor.range())
+    }
+
+    fn matmul(&mut self, input: Source, value: usize, name: &str, width: usize) -> Source {
+        let weight = self.tensor(value, name).unwrap_or_default();
+        let fan_in = self.width(input);
+        self.push(Kind::MatMul { weight, fan_in, adds: false }, [Some(input), None], width)
+    }
+
+    fn bias(&mut self, input: Source, value: usize, name: &str) -> Source {
+        match self.tensor(value, name) {
+            Some(bias) => self.push(Kind::Bias { bias }, [Some(input), None], self.width(input)),
+            None => input,
+        }
+    }
+
+    fn combine(&mut self, a: Source, b: Source, scales: [Scale; 2]) -> Source {
+        self.push(Kind::Combine { scales }, [Some(a), Some(b)], self.width(a))
+    }
+
+    /// Whether nothing is drawn at this hop.
+    fn is_exact(&self, hop: usize) -> bool {
+        hop >= 64 || self.request.exact >> hop & 1 == 1
+    }
+
+    /// Op·In of a hop.
+    fn spmm(&mut self, input: Source, operator: Operator, hop: usize) -> Source {
+        if input == Source::Features && self.is_exact(hop) {
+            let known = self.aggregated.iter().position(|&other| other == operator);
+            return Source::Aggregated(known.unwrap_or_else(|| {
+                self.aggregated.push(operator);
+                self.aggregated.len() - 1
+            }));
+        }
+        self.hops.push((hop, self.nodes.len()));
+        self.push(Kind::Spmm { operator }, [Some(input), None], self.width(input))
+    }
+
+    fn segment_max(&mut self, input: Source, hop: usize) -> Source {
+        self.hops.push((hop, self.nodes.len()));
+        self.push(Kind::SegmentMax, [Some(input), None], self.width(input))
+    }
+
+    fn aggregate(&mut self, input: Source, aggregator: Aggregator, hop: usize) -> Source {
+        match aggregator {
+            Aggregator::Mean => self.spmm(input, Operator::Mean, hop),
+            Aggregator::Sum => self.spmm(input, Operator::Sum, hop),
+            Aggregator::Max => self.segment_max(input, hop),
+        }
+    }
+
+    /// Whether Op·In costs no more than Op·(In·W): it is there already, or its rows are narrower.
+    fn aggregates_first(&self, input: Source, width: usize, hop: usize) -> bool {
+        input == Source::Features && self.is_exact(hop) || width > self.width(input)
+    }
+
+    /// (Op·In)·W, in the cheaper order.
+    fn convolve(&mut self, input: Source, operator: Operator, hop: usize, (value, name): (usize, &str)) -> Source {
+        let width = self.net.layers().values()[value].width;
+        if self.aggregates_first(input, width, hop) {
+            let aggregated = self.spmm(input, operator, hop);
+            return self.matmul(aggregated, value, name, width);
+        }
+        let product = self.matmul(input, value, name, width);
+        self.spmm(product, operator, hop)
+    }
+
+    fn value(&mut self, i: usize, input: Source, other: Option<Source>) -> Source {
+        let value = &self.net.layers().values()[i];
+        let hop = self.next_hop - value.op.hops();
+        let both = [Some(input), other];
+        let one = [Some(input), None];
+        const ONE: Scale = Scale::Constant(1.0);
+        match value.op.clone() {
+            Op::Features => input,
+            Op::Linear { .. } => {
+                let product = self.matmul(input, i, "weight", value.width);
+                self.bias(product, i, "bias")
+            }
+            Op::Gcn { .. } => {
+                let product = self.convolve(input, Operator::Normalized, hop, (i, "lin.weight"));
+                self.bias(product, i, "bias")
+            }
+            Op::Sage { aggregator, .. } => {
+                let neighbours = match aggregator {
+                    Aggregator::Max => {
+                        let largest = self.segment_max(input, hop);
+                        self.matmul(largest, i, "lin_l.weight", value.width)
+                    }
+                    Aggregator::Mean => self.convolve(input, Operator::Mean, hop, (i, "lin_l.weight")),
+                    Aggregator::Sum => self.convolve(input, Operator::Sum, hop, (i, "lin_l.weight")),
+                };
+                let own = self.matmul(input, i, "lin_r.weight", value.width);
+                let sum = self.combine(neighbours, own, [ONE, ONE]);
+                self.bias(sum, i, "lin_l.bias")
+            }
+            Op::Gin { widths, epsilon, .. } => self.gin(i, input, hop, &widths, epsilon),
+            Op::Aggregate { aggregator } => self.aggregate(input, aggregator, hop),
+            Op::Propagate { hops, restart } => {
+                let mut h = input;
+                for k in 0..hops {
+                    h = self.spmm(h, Operator::Normalized, hop + k);
+                    if restart > 0.0 {
+                        let scales = [1.0 - restart, restart].map(|scale| Scale::Constant(scale as f32));
+                        h = self.combine(h, input, scales);
+                    }
+                }
+                h
+            }
+            Op::Activation(activation) => self.push(Kind::Activate(activation), one, value.width),
+            Op::Dropout { rate } => match self.request.mode {
+                Mode::Gradient { dropout: true, .. } if rate > 0.0 => {
+                    self.push(Kind::Dropout { rate, value: i }, one, value.width)
+                }
+                _ => input,
+            },
+            Op::Norm(norm) => {
+                let (weight, bias) = (self.tensor(i, "weight"), self.tensor(i, "bias"));
+                let (weight, bias) = (weight.unwrap_or_default(), bias.unwrap_or_default());
+                let kind = match (norm, self.net.state_of(i)) {
+                    (Norm::Batch, Some(state)) => Kind::BatchNorm { weight, bias, state },
+                    _ => Kind::LayerNorm { weight, bias },
+                };
+                self.push(kind, one, value.width)
+            }
+            Op::Add { .. } => self.push(Kind::Combine { scales: [ONE, ONE] }, both, value.width),
+            Op::Concat { .. } => self.push(Kind::Concat, both, value.width),
+            Op::Max { .. } => self.push(Kind::MaxOf, both, value.width),
+        }
+    }
+
+    /// MLP((1 + ε) H + A H). The first linear layer goes before the sum where that is cheaper.
+    fn gin(&mut self, i: usize, input: Source, hop: usize, widths: &[usize], epsilon: f64) -> Source {
+        let own = match self.tensor(i, "eps") {
+            Some(place) => Scale::OnePlus(place.start),
+            None => Scale::Constant((1.0 + epsilon) as f32),
+        };
+        let scales = [Scale::Constant(1.0), own];
+        let mut h = input;
+        for (k, &width) in widths.iter().enumerate() {
+            let (weight, bias) = (format!("nn.{}.weight", 2 * k), format!("nn.{}.bias", 2 * k));
+            h = match k {
+                0 if input == Source::Features && self.is_exact(hop) => {
+                    let sum = self.spmm(input, Operator::Sum, hop);
+                    let [a, b] = [sum, input].map(|factor| self.matmul(factor, i, &weight, width));
+                    self.combine(a, b, scales)
+                }
+                0 if width <= self.width(input) => {
+                    let product = self.matmul(input, i, &weight, width);
+                    let sum = self.spmm(product, Operator::Sum, hop);
+                    self.combine(sum, product, scales)
+                }
+                0 => {
+                    let sum = self.spmm(input, Operator::Sum, hop);
+                    let whole = self.combine(sum, input, scales);
+                    self.matmul(whole, i, &weight, width)
+                }
+                _ => {
+                    let rectified = self.push(Kind::Activate(Activation::Relu), [Some(h), None], self.width(h));
+                    self.matmul(rectified, i, &weight, width)
+                }
+            };
+            h = self.bias(h, i, &bias);
+        }
+        h
+    }
+
+    /// Marks products whose W has its gradient stored by a later product: the reverse pass meets that one first.
+    fn share_weights(&mut self) {
+        let mut seen: Vec<usize> = Vec::new();
+        for node in self.nodes.iter_mut().rev() {
+            if let Kind::MatMul { weight, adds, .. } = &mut node.kind {
+                *adds = seen.contains(&weight.start);
+                seen.push(weight.start);
+            }
+        }
+    }
+}

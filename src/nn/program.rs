@@ -1,0 +1,325 @@
+//! Primitives with levels and slots, ready to run.
+//!
+//! A slot is room for the rows of a value and for the gradient by them. A primitive that changes each number on its own works
+//! in the slot of its input, if nobody else reads that. Without gradients, slots are reused as soon as nobody reads them any
+//! more.
+
+use super::layers::Activation;
+use crate::graph::Operator;
+use crate::sample::Step;
+use std::ops::Range;
+
+/// What a program is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Outputs alone: nothing is dropped, norms use their running statistics.
+    Inference,
+    /// Outputs and gradients; norms use the statistics of the rows at hand.
+    Gradient {
+        /// Whether numbers are dropped.
+        dropout: bool,
+        /// Whether all nodes are computed at every level but the last, so that statistics are over all nodes.
+        all_nodes: bool,
+    },
+}
+
+/// What a program is made for: together with the net, all that it depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// What it is for.
+    pub mode: Mode,
+    /// A bit for each hop at whose input nothing is drawn.
+    pub exact: u64,
+    /// The value that it returns.
+    pub value: usize,
+}
+
+/// Where a primitive reads rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// X
+    Features,
+    /// Op·X, which the graph keeps if it fits: the place of Op in [`Program::aggregated`].
+    Aggregated(usize),
+    /// The result of a primitive.
+    Node(usize),
+}
+
+/// A factor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Scale {
+    /// This number.
+    Constant(f32),
+    /// 1 + the parameter at this place.
+    OnePlus(usize),
+}
+
+/// What a primitive does. Ranges are places in the flat parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Kind {
+    /// In·W
+    MatMul {
+        /// W, row-major.
+        weight: Range<usize>,
+        /// Rows of W.
+        fan_in: usize,
+        /// Whether another primitive has W too, and has stored its gradient before.
+        adds: bool,
+    },
+    /// Op·In, from the level below.
+    Spmm {
+        /// Op
+        operator: Operator,
+    },
+    /// The maximum over the linked rows of the level below.
+    SegmentMax,
+    /// The picked rows, as they are.
+    Copy,
+    /// α·A + β·B
+    Combine {
+        /// α and β.
+        scales: [Scale; 2],
+    },
+    /// In + b, in place.
+    Bias {
+        /// b
+        bias: Range<usize>,
+    },
+    /// A function of each number.
+    Activate(Activation),
+    /// Numbers become 0 at random, by a key that has the number of the value.
+    Dropout {
+        /// The probability.
+        rate: f64,
+        /// The number of the value.
+        value: usize,
+    },
+    /// Rows to mean 0 and variance 1, times w plus b.
+    LayerNorm {
+        /// w
+        weight: Range<usize>,
+        /// b
+        bias: Range<usize>,
+    },
+    /// Columns to mean 0 and variance 1, times w plus b.
+    BatchNorm {
+        /// w
+        weight: Range<usize>,
+        /// b
+        bias: Range<usize>,
+        /// Where the running means begin in the state; the variances follow.
+        state: usize,
+    },
+    /// The columns of A, then those of B.
+    Concat,
+    /// The larger of A and B, number by number.
+    MaxOf,
+}
+
+impl Kind {
+    /// Whether it looks at neighbours.
+    pub fn is_hop(&self) -> bool {
+        matches!(self, Kind::Spmm { .. } | Kind::SegmentMax)
+    }
+
+    /// Whether it may work in its first input's slot: its gradient needs nothing that it overwrites.
+    fn works_in_place(&self) -> bool {
+        match self {
+            Kind::Activate(activation) => *activation != Activation::Gelu,
+            Kind::Bias { .. } | Kind::Dropout { .. } | Kind::Combine { .. } => true,
+            _ => false,
+        }
+    }
+
+}
+
+/// A primitive.
+#[derive(Debug)]
+pub struct Node {
+    /// What it does.
+    pub kind: Kind,
+    /// What it reads.
+    pub inputs: [Option<Source>; 2],
+    /// Columns of its result.
+    pub width: usize,
+    /// The level whose nodes have a row in its result.
+    pub level: usize,
+    /// The number of the hop among the steps of the cut, if it is one.
+    pub step: usize,
+    /// Where its result is.
+    pub slot: usize,
+    /// Whether its slot is that of its first input.
+    pub in_place: bool,
+    /// Whether a parameter has part in its result.
+    pub has_gradient: bool,
+}
+
+/// A model as primitives, in an order in which they can run.
+#[derive(Debug)]
+pub struct Program {
+    /// The primitives.
+    pub nodes: Vec<Node>,
+    /// What the cut must provide: one for each hop that is left.
+    pub steps: Vec<Step>,
+    /// The last level. One more than there are steps if the top is picked out of all nodes.
+    pub levels: usize,
+    /// Pairs of levels, the lower one first, so that rows of the upper one are picked out of the lower one.
+    pub crossings: Vec<(usize, usize)>,
+    /// Operators whose product with the features is read.
+    pub aggregated: Vec<Operator>,
+    /// Number of slots.
+    pub slots: usize,
+    /// What it was made for.
+    pub request: Request,
+    /// Differs from that of every other program.
+    pub id: u64,
+}
+
+impl Program {
+    /// The primitive whose result is that of the program: the last one.
+    pub fn output(&self) -> &Node {
+        &self.nodes[self.nodes.len() - 1]
+    }
+
+    /// Whether everything is computed for all nodes, and the top is picked out of them at the end.
+    pub fn picks_top(&self) -> bool {
+        matches!(self.request.mode, Mode::Gradient { all_nodes: true, .. })
+    }
+
+    /// Gives the primitives of `nodes` levels and slots. `hops` are the hops that are left, in order, with the primitive of each.
+    pub fn finish(
+        mut nodes: Vec<Node>,
+        hops: &[(usize, usize)],
+        aggregated: Vec<Operator>,
+        request: Request,
+        id: u64,
+    ) -> Program {
+        let picks_top = matches!(request.mode, Mode::Gradient { all_nodes: true, .. });
+        let levels = hops.len() + usize::from(picks_top);
+        for (step, &(_, node)) in hops.iter().enumerate() {
+            nodes[node].step = step;
+        }
+        place_levels(&mut nodes, levels, hops.len());
+        let mut program =
+            Program { nodes, steps: Vec::new(), levels, crossings: Vec::new(), aggregated, slots: 0, request, id };
+        program.find_crossings();
+        program.steps = hops
+            .iter()
+            .enumerate()
+            .map(|(level, &(hop, node))| Step {
+                hop,
+                operator: match program.nodes[node].kind {
+                    Kind::Spmm { operator } => operator,
+                    _ => Operator::Links,
+                },
+                own: program.crossings.iter().any(|&(low, high)| low <= level && level < high),
+            })
+            .collect();
+        program.place_slots();
+        program
+    }
+
+    /// The level at which a primitive reads its inputs.
+    pub fn reads_at(&self, node: &Node) -> usize {
+        if node.kind.is_hop() { node.step } else { node.level }
+    }
+
+    fn find_crossings(&mut self) {
+        for i in 0..self.nodes.len() {
+            let level = self.reads_at(&self.nodes[i]);
+            for source in self.nodes[i].inputs.into_iter().flatten() {
+                if let Source::Node(n) = source {
+                    let crossing = (self.nodes[n].level, level);
+                    if crossing.0 < crossing.1 && !self.crossings.contains(&crossing) {
+                        self.crossings.push(crossing);
+                    }
+                }
+            }
+        }
+    }
+
+    fn place_slots(&mut self) {
+        let count = self.nodes.len();
+        let mut uses = vec![0usize; count];
+        let mut last_use = vec![count; count];
+        for i in 0..count {
+            for source in self.nodes[i].inputs.into_iter().flatten() {
+                if let Source::Node(n) = source {
+                    uses[n] += 1;
+                    last_use[n] = i;
+                }
+            }
+        }
+        let reuses = self.request.mode == Mode::Inference;
+        let mut free: Vec<usize> = Vec::new();
+        // The activation whose result is in the slot of a primitive: its gradient reads it there.
+        let mut holds: Vec<Option<Activation>> = vec![None; count];
+        for i in 0..count {
+            let node = &self.nodes[i];
+            let owner = match node.inputs[0] {
+                Some(Source::Node(n)) if node.kind.works_in_place() && uses[n] == 1 => Some(n),
+                _ => None,
+            };
+            let owner = owner.filter(|&n| {
+                let input = &self.nodes[n];
+                // A learned factor's gradient needs what it is a factor of.
+                let learned = match node.kind {
+                    Kind::Combine { scales } => scales.iter().any(|scale| matches!(scale, Scale::OnePlus(_))),
+                    _ => false,
+                };
+                // Of a rectifier only signs are read, and what is dropped passes no gradient anyway.
+                let spares = match (holds[n], &node.kind) {
+                    (None, _) => true,
+                    (Some(Activation::Relu | Activation::LeakyRelu), Kind::Dropout { .. }) => true,
+                    _ => false,
+                };
+                // What is dropped of sparse features is sparse.
+                let dense = input.inputs[0] != Some(Source::Features) || !matches!(input.kind, Kind::Dropout { .. });
+                let keeps = dense && (reuses || spares && !learned);
+                keeps && input.level == node.level && input.width == node.width && node.inputs[1] != node.inputs[0]
+            });
+            holds[i] = match (&node.kind, owner) {
+                (&Kind::Activate(activation), _) => Some(activation),
+                (_, Some(n)) => holds[n],
+                _ => None,
+            };
+            self.nodes[i].in_place = owner.is_some();
+            self.nodes[i].slot = match owner {
+                Some(n) => self.nodes[n].slot,
+                None => free.pop().unwrap_or_else(|| {
+                    self.slots += 1;
+                    self.slots - 1
+                }),
+            };
+            if reuses {
+                for source in self.nodes[i].inputs.into_iter().flatten() {
+                    if let Source::Node(n) = source
+                        && last_use[n] == i
+                        && owner != Some(n)
+                        && !free.contains(&self.nodes[n].slot)
+                    {
+                        free.push(self.nodes[n].slot);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Gives each primitive its level: that of its lowest reader, so that it computes no row that nobody reads.
+fn place_levels(nodes: &mut [Node], levels: usize, hops: usize) {
+    let mut level = vec![levels; nodes.len()];
+    for i in (0..nodes.len()).rev() {
+        let hop = nodes[i].kind.is_hop();
+        // Everything but the final copy is over all nodes if the top is picked out of them.
+        let here = if hop { nodes[i].step + 1 } else { level[i].min(if i + 1 == nodes.len() { levels } else { hops }) };
+        level[i] = here;
+        let reads_at = if hop { nodes[i].step } else { here };
+        for source in nodes[i].inputs.into_iter().flatten() {
+            if let Source::Node(n) = source {
+                level[n] = level[n].min(reads_at);
+            }
+        }
+    }
+    nodes.iter_mut().zip(level).for_each(|(node, level)| node.level = level);
+}
