@@ -105,7 +105,10 @@ fn neither_threads_nor_the_memory_of_ax_change_a_bit() {
         // ÂX is kept; is not kept; misses the bound by one byte. It is dense in all cases.
         for cache in [NODES * FEATURES * 4, 0, NODES * FEATURES * 4 - 1] {
             graph.set_cache(cache);
-            assert_eq!(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_some(), cache == NODES * FEATURES * 4);
+            assert_eq!(
+                graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_some(),
+                cache == NODES * FEATURES * 4
+            );
             for threads in [1, 2, 5] {
                 let mut model = Model::gcn(&WIDTHS, 3).unwrap();
                 model.set_lambda(1e-3).unwrap();

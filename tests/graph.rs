@@ -181,7 +181,8 @@ fn aggregated_features_equal_the_product_by_sprs_and_are_kept_in_the_smaller_for
         // Dense features give the same product.
         let (mut other, _) = featured(300, width, per_row);
         other.set_features(width, &dense).unwrap();
-        let other = to_dense(other.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, width);
+        let other =
+            to_dense(other.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, width);
         for (x, y) in to_dense(kept.rows(), 300, width).iter().zip(other) {
             assert!((x - y).abs() <= 1e-5 * x.abs());
         }
@@ -216,7 +217,8 @@ fn rows_of_aggregated_features_on_demand_have_the_bits_of_the_kept_ones() {
             let nodes = [7, 299, 0, 7, 123];
             let mut aggregator = Aggregator::default();
             for _ in 0..2 {
-                let (factors, outlook) = (graph.factors(Operator::Normalized).unwrap(), graph.outlook(Operator::Normalized).unwrap());
+                let (factors, outlook) =
+                    (graph.factors(Operator::Normalized).unwrap(), graph.outlook(Operator::Normalized).unwrap());
                 let picked = (Pick::List(&nodes), nodes.len(), 300);
                 let rows = aggregator.rows(factors, outlook, picked, &one_thread()).unwrap();
                 let found = to_dense(rows, nodes.len(), width);
@@ -237,10 +239,16 @@ fn aggregated_features_beyond_the_bound_are_not_kept_and_a_change_drops_them() {
     graph.set_cache(1000);
     assert!(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().is_none());
     graph.set_cache(1 << 20);
-    assert_eq!(to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50), before);
+    assert_eq!(
+        to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50),
+        before
+    );
     graph.set_normalization(Normalization::Row).unwrap();
     assert!(graph.aggregated_if_kept(Operator::Normalized).is_none());
-    assert_ne!(to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50), before);
+    assert_ne!(
+        to_dense(graph.aggregated(Operator::Normalized, &one_thread()).unwrap().unwrap().rows(), 300, 50),
+        before
+    );
     graph.normalize_features().unwrap();
     assert!(graph.aggregated_if_kept(Operator::Normalized).is_none());
 }

@@ -373,13 +373,7 @@ pub struct AggregatedRows {
 impl AggregatedRows {
     /// Takes the graph's copy of ÂX, if there is one. If it is `worth_keeping`, the graph makes one first where its bound
     /// allows: true for whole-graph passes and gradients, false for predictions of a few nodes, which need few rows.
-    pub fn prepare(
-        &mut self,
-        graph: &Graph,
-        operator: Operator,
-        threads: &Threads,
-        worth_keeping: bool,
-    ) -> Result<()> {
+    pub fn prepare(&mut self, graph: &Graph, operator: Operator, threads: &Threads, worth_keeping: bool) -> Result<()> {
         self.operator = operator;
         self.kept =
             if worth_keeping { graph.aggregated(operator, threads)? } else { graph.aggregated_if_kept(operator) };

@@ -34,8 +34,8 @@ use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
 use operators::Operators;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A list of nodes with a role in training.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

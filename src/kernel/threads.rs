@@ -129,13 +129,7 @@ impl Threads {
     }
 
     /// Fills rows of `width` numbers: `fill(i, row)` makes row i. All of them together add up about `terms` numbers.
-    pub fn fill_rows<T: Send>(
-        &self,
-        terms: usize,
-        width: usize,
-        out: &mut [T],
-        fill: impl Fn(usize, &mut [T]) + Sync,
-    ) {
+    pub fn fill_rows<T: Send>(&self, terms: usize, width: usize, out: &mut [T], fill: impl Fn(usize, &mut [T]) + Sync) {
         let Some(pool) = self.pool_for(terms, 1) else {
             return out.chunks_exact_mut(width).enumerate().for_each(|(i, row)| fill(i, row));
         };

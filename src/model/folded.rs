@@ -7,10 +7,10 @@
 //! The price for not keeping H is one more product with Â, and the rows of XW0 that the logits have overwritten.
 
 use super::Model;
-use crate::nn::transposed::{spread, transpose};
 use crate::error::{Error, Result, try_filled};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Threads, table};
+use crate::nn::transposed::{spread, transpose};
 use std::ops::Range;
 
 /// The size of a few rows, in numbers. They are on a thread's stack.

@@ -7,10 +7,10 @@
 
 use super::Model;
 use super::folded::{Delta, Folded, Signs};
-use crate::nn::transposed::{Transposed, symmetric_times, transpose};
 use crate::error::{Error, Result};
 use crate::graph::{AggregatedRows, Graph, Matrix, Operator};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
+use crate::nn::transposed::{Transposed, symmetric_times, transpose};
 use crate::sample::Cut;
 
 /// Everything a pass needs beside the model, the graph and the cut.

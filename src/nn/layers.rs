@@ -337,7 +337,9 @@ impl Layers {
     pub fn append(&mut self, op: Op, width: usize) -> Result<()> {
         let (count, name) = (self.values.len(), op.name());
         if count > MOST_OPERATIONS {
-            return Err(Error::InvalidArgument(format!("{name}: the layers have {MOST_OPERATIONS} operations already")));
+            return Err(Error::InvalidArgument(format!(
+                "{name}: the layers have {MOST_OPERATIONS} operations already"
+            )));
         }
         let hops = self.hops + op.hops();
         if hops > MOST_HOPS {

@@ -17,14 +17,8 @@ impl Net {
     /// The program for a request.
     pub fn program(&self, request: Request) -> Program {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let mut lower = Lower {
-            net: self,
-            request,
-            nodes: Vec::new(),
-            hops: Vec::new(),
-            aggregated: Vec::new(),
-            next_hop: 0,
-        };
+        let mut lower =
+            Lower { net: self, request, nodes: Vec::new(), hops: Vec::new(), aggregated: Vec::new(), next_hop: 0 };
         lower.values();
         lower.share_weights();
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
@@ -93,10 +87,9 @@ impl Lower<'_> {
             Some(Source::Node(n)) => self.nodes[n].has_gradient,
             _ => false,
         };
-        let own = matches!(
-            kind,
-            Kind::MatMul { .. } | Kind::Bias { .. } | Kind::LayerNorm { .. } | Kind::BatchNorm { .. }
-        ) || matches!(kind, Kind::Combine { scales } if scales.iter().any(|s| matches!(s, Scale::OnePlus(_))));
+        let own =
+            matches!(kind, Kind::MatMul { .. } | Kind::Bias { .. } | Kind::LayerNorm { .. } | Kind::BatchNorm { .. })
+                || matches!(kind, Kind::Combine { scales } if scales.iter().any(|s| matches!(s, Scale::OnePlus(_))));
         let has_gradient = own || inputs.into_iter().any(depends);
         self.nodes.push(Node { kind, inputs, width, level: 0, step: 0, slot: 0, in_place: false, has_gradient });
         Source::Node(self.nodes.len() - 1)

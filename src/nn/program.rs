@@ -130,7 +130,6 @@ impl Kind {
             _ => false,
         }
     }
-
 }
 
 /// A primitive.

@@ -51,7 +51,8 @@ impl Block {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        8 * self.indptr.capacity() + 4 * (self.indices.capacity() + self.values.capacity() + self.nodes.capacity() + self.own.capacity())
+        8 * self.indptr.capacity()
+            + 4 * (self.indices.capacity() + self.values.capacity() + self.nodes.capacity() + self.own.capacity())
     }
 
     /// Clears the block and makes room for one with this many entries.

@@ -70,9 +70,8 @@ impl Sampler {
         {
             return Ok(());
         }
-        let chosen = block
-            .read(operator, &self.rows, &mut self.map)
-            .and_then(|()| self.choose(of, block, (draws, key, hop)));
+        let chosen =
+            block.read(operator, &self.rows, &mut self.map).and_then(|()| self.choose(of, block, (draws, key, hop)));
         // Also after an error, the map must be empty for the next block.
         block.remove_from(&mut self.map);
         if chosen? { block.keep_columns(&self.scale, &mut self.ids) } else { Ok(()) }

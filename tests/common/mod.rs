@@ -37,6 +37,14 @@ impl Archive {
         self.array(name)
     }
 
+    pub fn text(&mut self, name: &str) -> String {
+        String::from_utf8(self.array(name)).unwrap()
+    }
+
+    pub fn has(&mut self, name: &str) -> bool {
+        self.0.by_name(&format!("{name}.npy")).is_ok()
+    }
+
     /// Row-major, whichever way NumPy stored it.
     fn array<T: npyz::Deserialize + Copy>(&mut self, name: &str) -> Vec<T> {
         let entry = self.0.by_name(&format!("{name}.npy")).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -45,7 +45,8 @@ pub fn layer(
     try_resize(&mut statistics.scale, rows)?;
     let (mean, scale) = (&mut statistics.mean[..], &mut statistics.scale[..]);
     threads.fill_rows(rows * width, 1, mean, |i, mean| mean[0] = moments(x.row(i)).0 as f32);
-    threads.fill_rows(rows * width, 1, scale, |i, scale| scale[0] = (1.0 / (moments(x.row(i)).1 + EPSILON).sqrt()) as f32);
+    threads
+        .fill_rows(rows * width, 1, scale, |i, scale| scale[0] = (1.0 / (moments(x.row(i)).1 + EPSILON).sqrt()) as f32);
     let (mean, scale) = (&*mean, &*scale);
     threads.fill_rows(rows * width, width, out, |i, row| {
         for (((y, &x), &w), &b) in row.iter_mut().zip(x.row(i)).zip(weight).zip(bias) {
