@@ -44,7 +44,7 @@ impl Run<'_> {
             add(name, Dtype::F64, values.len(), bytes_of(values, f64::to_le_bytes)?);
         }
         let about = json!({
-            "identity": self.identity(),
+            "identity": Value::Object(self.identity().map(|share| (share.key, share.value)).collect()),
             "updates": parts.k,
             "averaged": parts.averaged,
             "gradients": self.estimator.step(),
@@ -71,7 +71,7 @@ impl Run<'_> {
         let bytes = file::read(path)?;
         let payload = payload_of(&bytes).map_err(|e| e.in_file(path))?;
         let (about, tensors) = parse(payload).map_err(|e| e.in_file(path))?;
-        compare(&about["identity"], &self.identity()).map_err(|text| {
+        compare(&about["identity"], self.identity()).map_err(|text| {
             Error::ShapeMismatch(format!("{}: the checkpoint is of another run: {text}", path.display()))
         })?;
         self.restore(&about, &tensors).map_err(|e| e.in_file(path))?;
@@ -123,22 +123,40 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a checkpoint must share with the run that goes on from it.
-    fn identity(&self) -> Value {
+    /// What a checkpoint must share with the run that goes on from it, what matters most first: the model, what it learns
+    /// from, how, and the numbers that only order the steps.
+    fn identity(&self) -> impl Iterator<Item = Share> {
         let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
-        let mut identity = json!({
-            format!("training {}", self.problem.items_name()): self.items.len(),
-            "widths": self.model.widths(),
-            "estimator": self.described,
-            "optimizer": self.optimizer.rule_name(),
-            "batch size": batch_size,
-            "seed": seed,
+        let widths = Share::new("widths", "widths are", json!(self.model.widths()));
+        let items = (format!("training {}", self.problem.items_name()), self.items.len());
+        let sizes = self.problem.sizes().into_iter().map(|(name, size)| (name.to_string(), size)).chain([items]);
+        let rest = [
+            ("estimator", json!(self.described)),
+            ("optimizer", json!(self.optimizer.rule_name())),
+            ("adaptive sampling", json!(adaptive.map(|adaptive| format!("{adaptive:?}")))),
+            ("batch size", json!(batch_size)),
+            ("seed", json!(seed)),
             // The parameters kept are those of the epoch that this found best.
-            "monitor": monitor.name(),
-            "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
-        });
-        self.problem.sizes().into_iter().for_each(|(name, size)| identity[name] = json!(size));
-        identity
+            ("monitor", json!(monitor.name())),
+        ];
+        let sizes = sizes.map(|(name, size)| Share::new(&name, format!("number of {name} is"), json!(size)));
+        let rest = rest.map(|(name, value)| Share::new(name, format!("{name} is"), value));
+        std::iter::once(widths).chain(sizes).chain(rest)
+    }
+}
+
+/// A property that a checkpoint must share with the run that goes on from it.
+struct Share {
+    /// Its name in the checkpoint.
+    key: String,
+    /// What comes before its value in a message.
+    words: String,
+    value: Value,
+}
+
+impl Share {
+    fn new(key: &str, words: impl Into<String>, value: Value) -> Self {
+        Share { key: key.to_string(), words: words.into(), value }
     }
 }
 
@@ -165,12 +183,14 @@ fn parse(payload: &[u8]) -> Result<(Value, SafeTensors<'_>)> {
     Ok((serde_json::from_str(about).map_err(|e| bad(&e))?, SafeTensors::deserialize(payload).map_err(|e| bad(&e))?))
 }
 
-fn compare(found: &Value, wanted: &Value) -> std::result::Result<(), String> {
-    let differs = wanted.as_object().into_iter().flatten().find(|(key, value)| found[key.as_str()] != **value);
-    match differs {
-        None => Ok(()),
-        Some((key, value)) => Err(format!("its {key} is {}, not {value}", found[key.as_str()])),
-    }
+/// Names all differences, in the order of `wanted`: its first is what the caller should look at first.
+fn compare(found: &Value, wanted: impl Iterator<Item = Share>) -> std::result::Result<(), String> {
+    let differs = |Share { key, words, value }: Share| match &found[&key] {
+        found if *found == value => None,
+        found => Some(format!("its {words} {found}, not {value}")),
+    };
+    let differences: Vec<_> = wanted.filter_map(differs).collect();
+    if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
 fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Option<Vec<f32>>> {
