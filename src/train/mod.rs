@@ -174,10 +174,7 @@ impl Run<'_> {
         if !found {
             self.optimizer.check_fits(self.model.parameters().len())?;
         }
-        self.log(Level::Info, |run| match found {
-            true => format!("resumed from {} after epoch {}", path.display(), run.history.len()),
-            false => format!("there is no checkpoint {}: starting afresh", path.display()),
-        });
+        self.log_resumption(path, found);
         Ok(())
     }
 
