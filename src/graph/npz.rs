@@ -49,7 +49,7 @@ impl Graph {
                 out.zip.finish().map(drop).map_err(|e| Error::Io(e.to_string()))
             })();
             // What failed first, even if the archive made nothing of it.
-            failure.into_inner().map_or(written, |e| Err(Error::Io(e)))
+            failure.into_inner().map_or(written, Err)
         })
     }
 }
@@ -214,7 +214,10 @@ impl Archive {
 
 fn zip_error(error: ZipError) -> Error {
     match error {
-        ZipError::Io(e) => unreadable("not a readable .npz file", e),
+        ZipError::Io(e) => match unreadable("the archive", e) {
+            Error::BadFormat(text) => Error::BadFormat(format!("not a readable .npz file: {text}")),
+            e => e,
+        },
         e => Error::BadFormat(format!("not a readable .npz file: {e}")),
     }
 }
@@ -224,13 +227,13 @@ fn zip_error(error: ZipError) -> Error {
 struct Quiet<'a, W> {
     inner: W,
     at: u64,
-    failure: &'a RefCell<Option<String>>,
+    failure: &'a RefCell<Option<Error>>,
 }
 
 impl<W> Quiet<'_, W> {
     fn note(&self, error: std::io::Error) -> std::io::Error {
         if error.kind() != std::io::ErrorKind::Interrupted {
-            self.failure.replace(Some(error.to_string()));
+            self.failure.replace(Some(Error::of_system("write the archive", &error)));
         }
         error
     }

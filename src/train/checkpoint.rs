@@ -5,7 +5,7 @@
 
 use super::history::{History, Record};
 use super::{Options, Run};
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_with_capacity};
 use crate::file;
 use crate::optim::{Parts, State};
 use crate::tensors::{self, Tensor};
@@ -38,7 +38,7 @@ impl Run<'_> {
                 add(name, Dtype::F32, values.len(), bytes_of(values, f32::to_le_bytes)?);
             }
         }
-        let mut records = try_with_capacity(Record::LEN * self.history.len())?;
+        let mut records = try_with_capacity(Record::LEN * self.history.len()).for_the("checkpoint")?;
         records.extend(self.history.records().iter().flat_map(|record| record.to_array()));
         for (name, values) in [("average", parts.average), ("history", &records)] {
             add(name, Dtype::F64, values.len(), bytes_of(values, f64::to_le_bytes)?);
@@ -59,7 +59,7 @@ impl Run<'_> {
         let checksum = checksum.finalize().to_le_bytes();
         file::write_atomically(path, |w| {
             let mut all = parts().chain([&checksum[..]]);
-            all.try_for_each(|part| w.write_all(part)).map_err(|e| Error::Io(e.to_string()))
+            all.try_for_each(|part| w.write_all(part)).map_err(|e| Error::of_system("write the checkpoint", &e))
         })
     }
 
@@ -195,7 +195,7 @@ fn compare(found: &Value, wanted: impl Iterator<Item = Share>) -> std::result::R
 
 fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Option<Vec<f32>>> {
     let Ok(tensor) = tensors.tensor(name) else { return Ok(None) };
-    let mut values = try_with_capacity(tensor.data().len() / 4)?;
+    let mut values = try_with_capacity(tensor.data().len() / 4).for_the("checkpoint")?;
     values.extend(tensor.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)));
     if tensor.dtype() != Dtype::F32 || !lengths.contains(&values.len()) {
         return Err(Error::BadFormat(format!("{name} has a wrong type or length")));
@@ -206,7 +206,7 @@ fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Op
 fn doubles(tensors: &SafeTensors<'_>, name: &str) -> Result<Vec<f64>> {
     match tensors.tensor(name) {
         Ok(tensor) if tensor.dtype() == Dtype::F64 => {
-            let mut values = try_with_capacity(tensor.data().len() / 8)?;
+            let mut values = try_with_capacity(tensor.data().len() / 8).for_the("checkpoint")?;
             values.extend(tensor.data().as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)));
             Ok(values)
         }
@@ -215,7 +215,7 @@ fn doubles(tensors: &SafeTensors<'_>, name: &str) -> Result<Vec<f64>> {
 }
 
 fn bytes_of<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; N]) -> Result<Vec<u8>> {
-    let mut bytes = try_with_capacity(N * values.len())?;
+    let mut bytes = try_with_capacity(N * values.len()).for_the("checkpoint")?;
     values.iter().for_each(|&value| bytes.extend_from_slice(&to_bytes(value)));
     Ok(bytes)
 }

@@ -210,7 +210,7 @@ impl Run<'_> {
         self.estimator.check(self.model, self.problem)?;
         self.items = self.problem.items(Split::Train)?;
         if !self.estimator.is_full() {
-            self.order = try_copied(self.items)?;
+            self.order = try_copied(self.items).for_the("order of the items")?;
         }
         match self.options.resume {
             None => self.optimizer.check_fits(self.model.parameters().len())?,
@@ -272,7 +272,7 @@ impl Run<'_> {
         if self.history.push(record)? {
             match &mut self.best {
                 Some(best) => best.copy_from_slice(self.model.parameters()),
-                None => self.best = Some(try_copied(self.model.parameters())?),
+                None => self.best = Some(try_copied(self.model.parameters()).for_the("best parameters")?),
             }
         }
         if let Some((path, every)) = &self.options.checkpoint
