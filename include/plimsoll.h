@@ -802,7 +802,8 @@ plim_status plim_graph_from_edge_list(const char *path,
  *
  * An .npz file is what NumPy's savez writes or plim_graph_save() does. Keys: `num_nodes`; `edges` [m, 2] and `self_loops` [k], with `edge_weights` [m] and `self_loop_weights` [k] if
  * weighted, or `adj_indptr`, `adj_indices` and, if weighted, `adj_values`; `features` [n, d], or `num_features` and `features_indptr`,
- * `features_indices`, `features_data`; `labels` [n], -1 for none; `train`, `val`, `test`; `normalization`. All but
+ * `features_indices`, `features_data`; `labels` [n], -1 for none; `num_classes`, if plim_graph_set_num_classes() has set
+ * it; `train`, `val`, `test`; `normalization`. All but
  * the nodes and edges may be missing; other keys are ignored.
  *
  * A Matrix Market file holds the matrix in coordinates, of type real, integer or pattern. A symmetric one is undirected
@@ -945,11 +946,30 @@ plim_status plim_graph_normalize_features(plim_graph *graph);
  * Sets the class labels, replacing earlier ones.
  *
  * @param graph   the graph.
- * @param labels  `num_nodes` class ids 0, 1, …; -1 for a node without a label.
+ * @param labels  `num_nodes` class ids 0, 1, …; -1 for a node without a label. Ids are less than the
+ *                number that plim_graph_set_num_classes() has set, if any, else less than `num_nodes`
+ *                or 65536, whichever is larger.
  *
- * @return PLIM_OK or a common error.
+ * @return PLIM_OK or a common error. plim_last_error() names the entry: "labels[7] = 2147483647 is not
+ *         below 65536; state the number of classes if there are more".
  */
-plim_status plim_graph_set_labels(plim_graph *graph, const int32_t *labels);
+plim_status plim_graph_set_labels(plim_graph *graph,
+                                  const int32_t *labels);
+
+/**
+ * Sets the number of classes, some of which may have no node.
+ *
+ * Labels that are set later must be less than this number. It is part of the graph's files.
+ *
+ * @param graph        the graph.
+ * @param num_classes  more than the largest label, at most INT32_MAX; 0 counts the classes from the
+ *                     labels again. Default: 0.
+ *
+ * @return PLIM_OK or a common error. plim_last_error() names a label that does not fit: "labels[3] = 5
+ *         is not below 4, the stated number of classes".
+ */
+plim_status plim_graph_set_num_classes(plim_graph *graph,
+                                       size_t num_classes);
 
 /**
  * Sets the nodes of a split, replacing earlier ones.
@@ -1006,11 +1026,12 @@ size_t plim_graph_num_edges(const plim_graph *graph);
 size_t plim_graph_num_features(const plim_graph *graph);
 
 /**
- * Returns the number of classes, which is one more than the largest label.
+ * Returns the number of classes: the one set by plim_graph_set_num_classes(), else one more than the
+ * largest label.
  *
  * @param graph  the graph.
  *
- * @return the number; 0 if no node has a label.
+ * @return the number; 0 if none is set and no node has a label.
  */
 size_t plim_graph_num_classes(const plim_graph *graph);
 

@@ -100,15 +100,23 @@ impl Error {
             | Error::BadFormat(text)
             | Error::MissingData(text) => Error::BadFormat(format!("{}: {text}", path.display())),
             Error::Io(text) => Error::Io(format!("{}: {text}", path.display())),
+            Error::OutOfMemory(shortage) => Error::OutOfMemory(shortage.in_file(path)),
             other => other,
+        }
+    }
+
+    /// What the operating system said when it was to do `what`, "read labels"; [`Error::in_file`] adds the file.
+    pub(crate) fn of_system(what: &str, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::OutOfMemory => Error::OutOfMemory(Shortage::System(what.to_string())),
+            _ => Error::Io(error.to_string()),
         }
     }
 }
 
 /// Fails with `OutOfMemory` if memory has run out during this call.
 pub(crate) fn check_memory() -> Result<()> {
-    let text = || "memory ran out during this call".to_string();
-    if memory::is_short() { Err(Error::OutOfMemory(text().into())) } else { Ok(()) }
+    memory::check().map_err(Error::OutOfMemory)
 }
 
 /// `OutOfMemory` for `count` elements of type `T`.
@@ -119,10 +127,8 @@ fn shortage<T>(count: usize) -> Error {
 
 /// Makes room for exactly `more` elements beyond those of `v`, or fails with `OutOfMemory`.
 pub(crate) fn try_reserve_exact<T>(v: &mut Vec<T>, more: usize) -> Result<()> {
-    match memory::is_short() || v.try_reserve_exact(more).is_err() {
-        true => Err(shortage::<T>(v.len().saturating_add(more))),
-        false => Ok(()),
-    }
+    check_memory()?;
+    v.try_reserve_exact(more).map_err(|_| shortage::<T>(v.len().saturating_add(more)))
 }
 
 /// Makes room for `more` elements beyond those of `v`, with slack for later calls, or fails with `OutOfMemory`: "… bytes

@@ -1,6 +1,6 @@
 //! Files: read whole, written whole or not at all.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result, try_with_capacity};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the operating system said of `path`.
 pub fn io_error(path: &Path, error: &io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::OutOfMemory => {
-            Error::OutOfMemory(format!("cannot allocate memory for {}", path.display()).into())
-        }
-        _ => Error::Io(format!("{}: {error}", path.display())),
-    }
+    Error::of_system("read or write data", error).in_file(path)
 }
 
 /// Opens a regular file for reading. What it is is asked first: to open a pipe waits for a writer, and a device may have no
@@ -29,9 +24,12 @@ pub fn open(path: &Path) -> Result<File> {
 
 /// All bytes of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // `read_to_end` reserves fallibly and reports what it could not get as an error of kind OutOfMemory.
-    open(path)?.read_to_end(&mut bytes).map_err(|e| io_error(path, &e))?;
+    let mut file = open(path)?;
+    let len = file.metadata().map_err(|e| io_error(path, &e))?.len();
+    let room = try_with_capacity(usize::try_from(len).unwrap_or(usize::MAX));
+    let mut bytes = room.for_the(format_args!("content of {}", path.display()))?;
+    // Should the file grow meanwhile, `read_to_end` reserves fallibly, too.
+    file.read_to_end(&mut bytes).map_err(|e| io_error(path, &e))?;
     Ok(bytes)
 }
 

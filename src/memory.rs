@@ -7,13 +7,16 @@
 
 use std::cell::Cell;
 use std::fmt::{Display, Formatter};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What could not be allocated.
+/// What could not be allocated. Its text says once how many bytes, and what for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shortage {
     /// Room for this many elements of this many bytes each, for a purpose that nobody has named yet.
     Elements(usize, usize),
+    /// Memory that the operating system needed to do this, which names no file yet. It does not tell how much.
+    System(String),
     /// A text that says it all.
     Text(String),
 }
@@ -23,7 +26,16 @@ impl Shortage {
     pub fn for_the(self, purpose: impl Display) -> Self {
         match self {
             Shortage::Elements(..) => Shortage::Text(format!("{self} for the {purpose}")),
+            Shortage::System(_) => Shortage::Text(format!("{self}, for the {purpose}")),
             Shortage::Text(_) => self,
+        }
+    }
+
+    /// The same shortage with the file that was read or written, unless it is named.
+    pub fn in_file(self, path: &Path) -> Self {
+        match self {
+            Shortage::System(_) => Shortage::Text(format!("{self} in {}", path.display())),
+            other => other,
         }
     }
 }
@@ -37,11 +49,10 @@ impl From<String> for Shortage {
 impl Display for Shortage {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Shortage::Elements(count, size) => match *count as u128 * *size as u128 {
-                // Nothing was missing here, but earlier in the call.
-                0 => f.write_str("cannot allocate memory"),
-                bytes => write!(f, "cannot allocate {} bytes", grouped(bytes)),
-            },
+            Shortage::Elements(count, size) => {
+                write!(f, "cannot allocate {} bytes", grouped(*count as u128 * *size as u128))
+            }
+            Shortage::System(what) => write!(f, "cannot allocate memory to {what}"),
             Shortage::Text(text) => f.write_str(text),
         }
     }
@@ -63,14 +74,18 @@ fn grouped(number: u128) -> String {
 /// How often the reserve was used.
 static SHORTAGES: AtomicUsize = AtomicUsize::new(0);
 
+/// Bytes of the block that was last taken from it.
+static MISSING: AtomicUsize = AtomicUsize::new(0);
+
 thread_local! {
     /// [`SHORTAGES`] at the start of this thread's current call; `None` on a thread that helps another thread's call.
     static AT_FIRST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Notes that the system had no memory for a small block.
+/// Notes that the system had no memory for a small block of this many bytes.
 #[cfg_attr(not(feature = "capi"), allow(dead_code))]
-pub(crate) fn note_shortage() {
+pub(crate) fn note_shortage(bytes: usize) {
+    MISSING.store(bytes, Ordering::Relaxed);
     SHORTAGES.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -84,9 +99,12 @@ pub(crate) fn end_call(before: Option<usize>) {
     AT_FIRST.set(before);
 }
 
-/// Whether memory has run out since the call began.
-pub(crate) fn is_short() -> bool {
-    AT_FIRST.get().is_some_and(|at_first| SHORTAGES.load(Ordering::Relaxed) != at_first)
+/// Fails if memory has run out since the call began, with the small block that was missing.
+pub(crate) fn check() -> Result<(), Shortage> {
+    match AT_FIRST.get().is_some_and(|at_first| SHORTAGES.load(Ordering::Relaxed) != at_first) {
+        true => Err(Shortage::Elements(MISSING.load(Ordering::Relaxed), 1)),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +116,26 @@ mod tests {
         for (count, text) in [(1, "8"), (125, "1,000"), (12_345_678, "98,765,424")] {
             assert_eq!(Shortage::Elements(count, 8).to_string(), format!("cannot allocate {text} bytes"));
         }
+    }
+
+    #[test]
+    fn what_the_system_lacked_is_named_once_with_its_file() {
+        let shortage = || Shortage::System("read labels".to_string());
+        let path = Path::new("six.npz");
+        let expected = "cannot allocate memory to read labels in six.npz";
+        assert_eq!(shortage().in_file(path).to_string(), expected);
+        assert_eq!(shortage().in_file(path).in_file(path).for_the("graph").to_string(), expected);
+        assert_eq!(shortage().for_the("graph").to_string(), "cannot allocate memory to read labels, for the graph");
+    }
+
+    #[test]
+    fn a_block_that_was_missing_earlier_in_the_call_is_what_is_missing() {
+        let before = begin_call();
+        note_shortage(24);
+        let shortage = check().unwrap_err().for_the("labels");
+        end_call(before);
+        assert_eq!(shortage.to_string(), "cannot allocate 24 bytes for the labels");
+        assert_eq!(check(), Ok(()));
     }
 
     #[test]

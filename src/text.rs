@@ -30,7 +30,7 @@ impl Text {
         self.buffer.clear();
         self.line += 1;
         let read = (&mut self.reader).take(self.longest).read_until(b'\n', &mut self.buffer);
-        let read = read.map_err(|e| Error::Io(e.to_string()))?;
+        let read = read.map_err(|e| Error::of_system("read a line", &e))?;
         if read as u64 == self.longest && self.buffer.last() != Some(&b'\n') {
             return Err(Error::BadFormat(format!("the line is longer than {} bytes", self.longest)));
         }

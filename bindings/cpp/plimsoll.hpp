@@ -423,6 +423,9 @@ public:
     detail::check(plim_graph_set_labels(get(), labels.data()));
   }
 
+  /// Sets the number of classes, some of which may have no node; 0 counts them from the labels.
+  void set_num_classes(std::size_t num_classes) { detail::check(plim_graph_set_num_classes(get(), num_classes)); }
+
   /// Sets the nodes of a split. An empty list empties it.
   void set_split(Split split, Span<const std::int32_t> nodes) {
     detail::check(plim_graph_set_split(get(), static_cast<std::int32_t>(split), nodes.data(), nodes.size()));

@@ -2,7 +2,7 @@
 //! dereferenced, so a freed, foreign or mistyped handle is an error and not undefined behaviour.
 
 use super::{fork as forking, torture};
-use crate::error::{Error, Result, check_memory};
+use crate::error::{Error, ForThe, Result, check_memory};
 use crate::fork;
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -193,12 +193,14 @@ pub fn insert<T: Object>(object: T) -> Result<usize> {
     let mut table = lock_table();
     torture::point();
     // An object that outlives the call must not use the memory reserve.
-    check_memory()?;
+    check_memory().for_the("handle")?;
     let slot = match table.free.pop() {
         Some(slot) => slot,
         None => {
             if table.slots.len() >> SLOT_BITS != 0 {
-                return Err(Error::OutOfMemory(format!("{} handles are in use", table.slots.len()).into()));
+                return Err(Error::OutOfMemory(
+                    format!("cannot make another handle: {} are live", table.slots.len()).into(),
+                ));
             }
             crate::error::try_reserve(&mut table.slots, 1, "table of handles")?;
             table.slots.push(Slot { generation: 0, object: None });

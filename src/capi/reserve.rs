@@ -94,7 +94,7 @@ fn from_reserve(layout: Layout) -> *mut u8 {
     if layout.size() > CHUNK * CHUNKS / 2 {
         return std::ptr::null_mut();
     }
-    memory::note_shortage();
+    memory::note_shortage(layout.size());
     RESERVE.take(layout)
 }
 

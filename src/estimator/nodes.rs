@@ -1,7 +1,7 @@
 //! Graphs as problems: the items are nodes, the loss is their cross-entropy.
 
 use super::{Batch, Evaluation, Kind, Problem, Request};
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::{Graph, Split};
 use crate::kernel::{Pick, Threads, table};
 use crate::log::Level;
@@ -66,6 +66,7 @@ impl Problem for Graph {
         batch: &mut Batch,
         sampler: &mut Sampler,
     ) -> Result<()> {
+        const EDGES: &str = "edges below the batch";
         // If most nodes are trained, nearly all others are below them, and listing those would take time and memory.
         let exact = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
         if let Some(program) = program {
@@ -75,9 +76,9 @@ impl Problem for Graph {
             };
         }
         if exact && self.is_symmetric() && 2 * items.len() >= self.num_nodes() {
-            return batch.cut.whole_below(self, items, num_hops);
+            return batch.cut.whole_below(self, items, num_hops).for_the(EDGES);
         }
-        batch.cut.below(self, items, num_hops, draws(kind), key, sampler)
+        batch.cut.below(self, items, num_hops, draws(kind), key, sampler).for_the(EDGES)
     }
 
     fn takes_cutting(&self, num_hops: usize, kind: &dyn Kind) -> bool {

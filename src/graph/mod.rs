@@ -69,6 +69,8 @@ pub struct Graph {
     features: Option<Arc<Matrix>>,
     labels: Option<Vec<i32>>,
     num_classes: usize,
+    /// The number of classes that the caller has stated; 0 = counted from the labels.
+    stated_classes: usize,
     splits: [Vec<i32>; 3],
     /// Whether Â is the identity: there are no edges, and ÂX is X.
     identity: bool,
@@ -144,6 +146,7 @@ impl Graph {
             features: None,
             labels: None,
             num_classes: 0,
+            stated_classes: 0,
             splits: Default::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
             operators: Operators::default(),
@@ -171,9 +174,14 @@ impl Graph {
         self.features.as_ref().map_or(0, |x| x.width())
     }
 
-    /// One more than the largest label; 0 without labels.
+    /// The stated number of classes; else one more than the largest label, 0 without labels.
     pub fn num_classes(&self) -> usize {
         self.num_classes
+    }
+
+    /// The stated number of classes; 0 if they are counted from the labels.
+    pub fn stated_classes(&self) -> usize {
+        self.stated_classes
     }
 
     /// Bytes of adjacency and Â.
@@ -261,11 +269,23 @@ impl Graph {
 
     /// Replaces the labels: one class id per node, -1 for none.
     pub fn set_labels(&mut self, labels: &[i32]) -> Result<()> {
-        if let Some(at) = labels.iter().position(|&l| l < -1) {
-            return Err(Error::entry("labels", at, labels[at], "is neither a class id nor -1"));
-        }
+        let num_classes = count_classes(labels, self.stated_classes)?;
         self.labels = Some(try_copied(labels).for_the("labels")?);
-        self.num_classes = labels.iter().max().map_or(0, |&l| (i64::from(l) + 1) as usize);
+        self.num_classes = num_classes;
+        Ok(())
+    }
+
+    /// States the number of classes, of which some may have no node; 0 = count them from the labels.
+    pub fn set_num_classes(&mut self, num_classes: usize) -> Result<()> {
+        if num_classes > i32::MAX as usize {
+            let text = format!("num_classes = {num_classes} is outside [0, {}]", i32::MAX);
+            return Err(Error::InvalidArgument(text));
+        }
+        self.num_classes = match &self.labels {
+            Some(labels) => count_classes(labels, num_classes)?,
+            None => num_classes,
+        };
+        self.stated_classes = num_classes;
         Ok(())
     }
 
@@ -321,6 +341,27 @@ impl Graph {
     fn forget_aggregate(&mut self) {
         self.operators.forget_aggregates();
     }
+}
+
+/// The number of classes of `labels`: as stated, or one more than the largest if that is 0. Each label must be one of these
+/// classes or -1.
+///
+/// A class without nodes cannot be learned, so the labels of n nodes need at most n classes. Ids may have gaps, as in a part
+/// of a larger graph, and so any graph may have 65,536 classes. A larger id is no class but a marker or a number of something
+/// else: a model with that many outputs would have to be made before anybody noticed. Who means it states it.
+fn count_classes(labels: &[i32], stated: usize) -> Result<usize> {
+    const ALWAYS: usize = 1 << 16;
+    let bound = if stated > 0 { stated } else { labels.len().max(ALWAYS) };
+    let count = |&label: &i32| (i64::from(label) + 1) as usize;
+    let Some(at) = labels.iter().position(|label| *label < -1 || count(label) > bound) else {
+        return Ok(if stated > 0 { stated } else { labels.iter().map(count).max().unwrap_or(0) });
+    };
+    let entry = |complaint: &dyn std::fmt::Display| Error::entry("labels", at, labels[at], complaint);
+    Err(match (labels[at], stated) {
+        (..-1, _) => entry(&"is neither a class id nor -1"),
+        (_, 0) => entry(&format_args!("is not below {bound}; state the number of classes if there are more")),
+        (_, stated) => entry(&format_args!("is not below {stated}, the stated number of classes")),
+    })
 }
 
 /// Ones on the diagonal and nothing else.

@@ -273,7 +273,7 @@ fn numbers<T>(
         let count = (len - data.len()).min(AT_ONCE);
         let bytes = &mut bytes[..count * kind.size];
         source.read_exact(bytes).map_err(|e| unreadable(name, e))?;
-        crate::error::try_reserve(&mut data, count, "array")?;
+        crate::error::try_reserve(&mut data, count, name)?;
         for number in bytes.chunks_exact(kind.size) {
             data.push(convert(kind.number(number))?);
         }
@@ -284,10 +284,7 @@ fn numbers<T>(
 /// What a failed read says: something of the disk, of memory, or of what the file holds.
 pub fn unreadable(what: &str, error: std::io::Error) -> Error {
     match (error.kind(), error.raw_os_error()) {
-        (std::io::ErrorKind::OutOfMemory, _) => {
-            Error::OutOfMemory("cannot allocate memory for the array".to_string().into())
-        }
-        (_, Some(_)) => Error::Io(error.to_string()),
+        (std::io::ErrorKind::OutOfMemory, _) | (_, Some(_)) => Error::of_system(&format!("read {what}"), &error),
         _ => Error::BadFormat(format!("{what}: {error}")),
     }
 }

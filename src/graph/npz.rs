@@ -2,7 +2,8 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `num_nodes`, `num_features`, `num_classes` | 0-d integers; only the first is needed to load |
+//! | `num_nodes`, `num_features` | 0-d integers; only the first is needed to load |
+//! | `num_classes` | 0-d, if the number was stated; 0 or missing: counted from the labels |
 //! | `edges` | `[m, 2]`, each undirected edge once; `edge_weights` `[m]` if weighted |
 //! | `self_loops` | nodes with a self-loop; `self_loop_weights` if weighted |
 //! | `adj_indptr`, `adj_indices`, `adj_values` | instead of `edges`, for a graph given as a matrix |
@@ -49,7 +50,7 @@ impl Graph {
                 out.zip.finish().map(drop).map_err(|e| Error::Io(e.to_string()))
             })();
             // What failed first, even if the archive made nothing of it.
-            failure.into_inner().map_or(written, |e| Err(Error::Io(e)))
+            failure.into_inner().map_or(written, Err)
         })
     }
 }
@@ -102,6 +103,10 @@ impl Archive {
             graph.set_normalization(*known.ok_or_else(unknown)?)?;
         }
         self.features(&mut graph)?;
+        if let Some(count) = self.integer("num_classes")? {
+            let negative = |_| Error::BadFormat(format!("num_classes = {count} is negative"));
+            graph.set_num_classes(usize::try_from(count).map_err(negative)?)?;
+        }
         if let Some(labels) = self.integers::<i32>("labels", 1)? {
             expect_len("labels", labels.data.len(), n)?;
             graph.set_labels(&labels.data)?;
@@ -214,7 +219,10 @@ impl Archive {
 
 fn zip_error(error: ZipError) -> Error {
     match error {
-        ZipError::Io(e) => unreadable("not a readable .npz file", e),
+        ZipError::Io(e) => match unreadable("the archive", e) {
+            Error::BadFormat(text) => Error::BadFormat(format!("not a readable .npz file: {text}")),
+            e => e,
+        },
         e => Error::BadFormat(format!("not a readable .npz file: {e}")),
     }
 }
@@ -224,13 +232,13 @@ fn zip_error(error: ZipError) -> Error {
 struct Quiet<'a, W> {
     inner: W,
     at: u64,
-    failure: &'a RefCell<Option<String>>,
+    failure: &'a RefCell<Option<Error>>,
 }
 
 impl<W> Quiet<'_, W> {
     fn note(&self, error: std::io::Error) -> std::io::Error {
         if error.kind() != std::io::ErrorKind::Interrupted {
-            self.failure.replace(Some(error.to_string()));
+            self.failure.replace(Some(Error::of_system("write the archive", &error)));
         }
         error
     }
@@ -272,7 +280,9 @@ impl<W: Write + Seek> Writer<W> {
         let scalar = |n: usize| [i32::try_from(n).unwrap_or(i32::MAX)];
         self.array("num_nodes", &[], scalar(graph.num_nodes()))?;
         self.array("num_features", &[], scalar(graph.num_features()))?;
-        self.array("num_classes", &[], scalar(graph.num_classes()))?;
+        if graph.stated_classes() > 0 {
+            self.array("num_classes", &[], scalar(graph.stated_classes()))?;
+        }
         let normalization = NORMALIZATIONS.iter().position(|&n| n == graph.normalization()).unwrap_or(0);
         self.array("normalization", &[], [normalization as i32])?;
         self.adjacency(graph)?;

@@ -28,7 +28,7 @@ pub const META: &str = "meta.json";
 
 const FORMAT: &str = "plimsoll-store";
 const VERSION: u64 = 1;
-const KEYS: [&str; 6] = ["format", "version", "matrix", "normalization", "undirected", "num_features"];
+const KEYS: [&str; 7] = ["format", "version", "matrix", "normalization", "undirected", "num_features", "num_classes"];
 const NORMALIZATIONS: [(Normalization, &str); 3] =
     [(Normalization::Symmetric, "symmetric"), (Normalization::Row, "row"), (Normalization::None, "none")];
 
@@ -75,6 +75,7 @@ impl Graph {
                 normalization: self.normalization(),
                 undirected: self.adjacency.origin() == Origin::Edges,
                 num_features: self.num_features(),
+                num_classes: self.stated_classes(),
             };
             folder.write(META, |w| w.write_all(meta.to_string().as_bytes()).map_err(|e| Error::Io(e.to_string())))
         })
@@ -91,6 +92,8 @@ struct Meta {
     undirected: bool,
     /// `"num_features"`: needed with sparse features only.
     num_features: usize,
+    /// `"num_classes"`: as stated; counted from the labels if missing or 0.
+    num_classes: usize,
 }
 
 impl std::fmt::Display for Meta {
@@ -100,6 +103,10 @@ impl std::fmt::Display for Meta {
         writeln!(f, "{{")?;
         writeln!(f, "  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION},\n  \"matrix\": \"{matrix}\",")?;
         writeln!(f, "  \"normalization\": \"{normalization}\",\n  \"undirected\": {},", self.undirected)?;
+        // Only where it was stated, so that a library that does not know the key reads all other stores.
+        if self.num_classes > 0 {
+            writeln!(f, "  \"num_classes\": {},", self.num_classes)?;
+        }
         writeln!(f, "  \"num_features\": {}\n}}", self.num_features)
     }
 }
@@ -125,6 +132,10 @@ impl Meta {
         if let Some(key) = json.as_object().and_then(|o| o.keys().find(|key| !KEYS.contains(&key.as_str()))) {
             return Err(bad(format!("\"{key}\" is none of {}", KEYS.join(", "))));
         }
+        let count = |key: &str| match &json[key] {
+            serde_json::Value::Null => Ok(0),
+            value => value.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| expect(key, "a count")),
+        };
         Ok(Meta {
             holds_operator: match &json["matrix"] {
                 serde_json::Value::Null => false,
@@ -143,13 +154,8 @@ impl Meta {
                 serde_json::Value::Null => false,
                 value => value.as_bool().ok_or_else(|| expect("undirected", "true or false"))?,
             },
-            num_features: match &json["num_features"] {
-                serde_json::Value::Null => 0,
-                value => {
-                    let count = value.as_u64().and_then(|n| usize::try_from(n).ok());
-                    count.ok_or_else(|| expect("num_features", "a count"))?
-                }
-            },
+            num_features: count("num_features")?,
+            num_classes: count("num_classes")?,
         })
     }
 }
@@ -177,6 +183,7 @@ impl Store<'_> {
             Some(Matrix::Sparse { csr, .. }) => csr.expect_leaps(),
             None => {}
         }
+        graph.set_num_classes(meta.num_classes)?;
         if let Some((shape, labels)) = self.integers("labels", 1)? {
             expect_len("labels", shape[0], n)?;
             graph.set_labels(&labels)?;

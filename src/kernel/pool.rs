@@ -111,7 +111,7 @@ impl Pool {
             // The C library ends the process if it has no memory for its records of a thread. Make sure that there is
             // some.
             drop(try_with_capacity::<u8>(1 << 16).for_the("threads")?);
-            check_memory()?;
+            check_memory().for_the("threads")?;
             let shared = Arc::clone(&pool.shared);
             let thread = std::thread::Builder::new().name(format!("plimsoll-{i}")).spawn(move || shared.serve(i));
             let failed = |e| Error::OutOfMemory(format!("cannot start {count} threads: {e}").into());

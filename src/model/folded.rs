@@ -7,7 +7,7 @@
 //! The price for not keeping H is one more product with Â, and the rows of XW0 that the logits have overwritten.
 
 use super::Model;
-use crate::error::{Error, Result, try_filled};
+use crate::error::{Error, ForThe, Result, try_filled};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Threads, table};
 use crate::nn::transposed::{spread, transpose};
@@ -33,7 +33,7 @@ impl Signs {
     fn of(&mut self, rows: usize, bytes: usize) -> Result<&mut [u8]> {
         if self.0.len() < rows * bytes {
             self.0 = Vec::new();
-            self.0 = try_filled(rows * bytes, 0)?;
+            self.0 = try_filled(rows * bytes, 0).for_the("signs of the hidden activations")?;
         }
         Ok(&mut self.0[..rows * bytes])
     }
@@ -120,8 +120,8 @@ impl<'a> Folded<'a> {
     pub fn forward(&self, features: &mut Buffer, product: &mut Buffer, signs: &mut Signs) -> Result<()> {
         let &Folded { hidden, width, parts, .. } = self;
         // The logits, which overwrite it, may be wider.
-        features.try_resize(self.nodes * hidden.max(width))?;
-        product.try_resize(self.nodes * width)?;
+        features.try_resize(self.nodes * hidden.max(width)).for_the("hidden activations")?;
+        product.try_resize(self.nodes * width).for_the("products of a layer")?;
         let features = &mut features[..self.nodes * hidden];
         self.times_features(features);
         let bytes = hidden.div_ceil(8);
@@ -156,7 +156,7 @@ impl<'a> Folded<'a> {
             Delta::Of(delta) => threads.times(operator, Pick::From(0), delta, width, Finish::Plain, product),
             Delta::InPlace(top) => {
                 spread(self.graph, top, (features, width), product)?;
-                features.try_resize(nodes * hidden.max(width))?;
+                features.try_resize(nodes * hidden.max(width)).for_the("hidden activations")?;
                 let room = &mut features[..nodes * width];
                 threads.times(operator, Pick::From(0), product, width, Finish::Plain, room);
                 product.copy_from_slice(room);

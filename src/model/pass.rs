@@ -7,11 +7,20 @@
 
 use super::Model;
 use super::folded::{Delta, Folded, Signs};
-use crate::error::{Error, Result};
+use crate::error::{Error, ForThe, Result};
 use crate::graph::{AggregatedRows, Graph, Matrix, Operator};
 use crate::kernel::{Buffer, Finish, Pick, Rows, Threads, table};
-use crate::nn::transposed::{Transposed, symmetric_times, transpose};
+use crate::nn::transposed::{DELTAS, Transposed, symmetric_times, transpose};
 use crate::sample::Cut;
+
+/// What buffers are for, in case they cannot be allocated.
+const PRODUCTS: &str = "products of a layer";
+const SAMPLED_FEATURES: &str = "features of the sampled nodes";
+
+/// What the output of layer `l` is for.
+fn activations(model: &Model, l: usize) -> &'static str {
+    if l + 1 < model.num_layers() { "hidden activations" } else { "outputs of the model" }
+}
 
 /// Everything a pass needs beside the model, the graph and the cut.
 #[derive(Default)]
@@ -116,7 +125,7 @@ impl Workspace {
             let (width, above) = (model.widths[l + 1], cut.count_above(l));
             let (below, here) = self.layers.split_at_mut(l);
             let Buffers { output, middle, gathered } = &mut here[0];
-            output.try_resize(above * width)?;
+            output.try_resize(above * width).for_the(activations(model, l))?;
             let w = model.weights(l);
             let finish = if l + 1 < model.num_layers() { Finish::Rectify } else { Finish::Plain };
             match self.orders[l] {
@@ -124,7 +133,7 @@ impl Workspace {
                     self.input.times(graph, cut.pick_above(0), threads, (w, width), finish, output)?;
                 }
                 Order::FeaturesFirst => {
-                    middle.try_resize(graph.num_nodes() * width)?;
+                    middle.try_resize(graph.num_nodes() * width).for_the(PRODUCTS)?;
                     threads.times(graph.features()?.rows(), Pick::From(0), w, width, Finish::Plain, middle);
                     threads.times(Rows::Sparse(graph.operator()), cut.pick_above(0), middle, width, finish, output);
                 }
@@ -134,14 +143,14 @@ impl Workspace {
                 }
                 Order::TransformFirst => {
                     let (rows, pick, count) = layer_input(model, graph, cut, below, l)?;
-                    middle.try_resize(count * width)?;
+                    middle.try_resize(count * width).for_the(PRODUCTS)?;
                     threads.times(rows, pick, w, width, Finish::Plain, middle);
                     let (operator, pick) = cut.operator(graph, l);
                     threads.times(Rows::Sparse(operator), pick, middle, width, finish, output);
                 }
                 Order::AggregateFirst => {
                     let fan_in = model.widths[l];
-                    middle.try_resize(above * fan_in)?;
+                    middle.try_resize(above * fan_in).for_the(PRODUCTS)?;
                     let dense = if l > 0 { &below[l - 1].output } else { gather(graph, cut, gathered)? };
                     let (operator, pick) = cut.operator(graph, l);
                     threads.times(Rows::Sparse(operator), pick, dense, fan_in, Finish::Plain, middle);
@@ -152,7 +161,7 @@ impl Workspace {
                     // The output of the last layer takes the place of XW.
                     let features = if model.num_layers() == 2 { &mut *output } else { &mut below[0].middle };
                     Folded::new(model, graph, threads)?.forward(features, middle, &mut self.signs)?;
-                    output.try_resize(above * width)?;
+                    output.try_resize(above * width).for_the(activations(model, l))?;
                     let (operator, pick) = cut.operator(graph, l);
                     threads.times(Rows::Sparse(operator), pick, middle, width, finish, output);
                 }
@@ -223,21 +232,21 @@ impl Workspace {
                     Order::Folded if two_layers => (below * fan_out, below * fan_in.max(fan_out)),
                     Order::Folded => (below * fan_out, above * fan_out),
                 };
-                middle.try_reserve_exact(in_middle)?;
-                output.try_reserve_exact(in_output)?;
+                middle.try_reserve_exact(in_middle).for_the(PRODUCTS)?;
+                output.try_reserve_exact(in_output).for_the(activations(model, l))?;
                 if self.orders[l] == Order::TransformFirst {
-                    self.middle_delta.try_reserve_exact(in_middle)?;
+                    self.middle_delta.try_reserve_exact(in_middle).for_the(DELTAS)?;
                 }
                 if l + 1 == model.num_layers() && (l > 1 || l == 1 && self.orders[0] == Order::Aggregated) {
-                    self.next_delta.try_reserve_exact(cut.inputs(l).1 * fan_in)?;
+                    self.next_delta.try_reserve_exact(cut.inputs(l).1 * fan_in).for_the(DELTAS)?;
                 }
             } else if l > 0 || !cut.exact_input() {
                 let (above, below) = (cut.count_above(l), cut.inputs(l).1);
                 let either = (below * fan_out).max(above * fan_in);
-                middle.try_reserve(either)?;
-                self.middle_delta.try_reserve(either)?;
+                middle.try_reserve(either).for_the(PRODUCTS)?;
+                self.middle_delta.try_reserve(either).for_the(DELTAS)?;
                 if l == 0 && dense_features {
-                    gathered.try_reserve(below * fan_in)?;
+                    gathered.try_reserve(below * fan_in).for_the(SAMPLED_FEATURES)?;
                 }
             }
         }
@@ -246,7 +255,7 @@ impl Workspace {
 
     /// From the gradient by the last layer's output, in `delta`, to the gradient by all parameters.
     fn layers_backward(&mut self, model: &Model, graph: &Graph, cut: &Cut, threads: &Threads) -> Result<()> {
-        self.gradient.try_resize_within(model.parameters.len(), model.parameters.len())?;
+        self.gradient.try_resize_within(model.parameters.len(), model.parameters.len()).for_the("gradient")?;
         for l in (0..model.num_layers()).rev() {
             let (fan_in, width) = (model.widths[l], model.widths[l + 1]);
             let (below, here) = self.layers.split_at_mut(l);
@@ -266,7 +275,7 @@ impl Workspace {
                     if graph.is_symmetric() && 2 * cut.count_above(0) >= graph.num_nodes() {
                         symmetric_times(graph, threads, pick, by, Finish::Plain, (spread, &mut *out))?;
                     } else {
-                        out.try_resize(graph.num_nodes() * width)?;
+                        out.try_resize(graph.num_nodes() * width).for_the(DELTAS)?;
                         out.fill(0.0);
                         table().transposed_times(Rows::Sparse(graph.operator()), pick, &self.delta, width, out);
                     }
@@ -296,7 +305,7 @@ impl Workspace {
                     let (by, scratch) = ((&*self.delta, width), &mut self.partial_sums);
                     threads.transposed_times(below, Pick::From(0), by, gradient, scratch)?;
                     transpose(w, width, &mut self.transposed_weights)?;
-                    self.next_delta.try_resize(self.delta.len() / width * fan_in)?;
+                    self.next_delta.try_resize(self.delta.len() / width * fan_in).for_the(DELTAS)?;
                     let rows = Rows::Dense { data: &self.delta, width };
                     threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, passed, &mut self.next_delta);
                 }
@@ -310,7 +319,7 @@ impl Workspace {
                     threads.transposed_times((rows, row_entries), pick, by, gradient, scratch)?;
                     if l > 0 {
                         transpose(w, width, &mut self.transposed_weights)?;
-                        self.next_delta.try_resize(count * fan_in)?;
+                        self.next_delta.try_resize(count * fan_in).for_the(DELTAS)?;
                         let rows = Rows::Dense { data: &self.middle_delta, width };
                         threads.times(
                             rows,
@@ -328,7 +337,7 @@ impl Workspace {
                     threads.transposed_times(aggregated, Pick::From(0), by, gradient, scratch)?;
                     if l > 0 {
                         transpose(w, width, &mut self.transposed_weights)?;
-                        self.middle_delta.try_resize(self.delta.len() / width * fan_in)?;
+                        self.middle_delta.try_resize(self.delta.len() / width * fan_in).for_the(DELTAS)?;
                         let rows = Rows::Dense { data: &self.delta, width };
                         let to = &mut self.middle_delta;
                         threads.times(rows, Pick::From(0), &self.transposed_weights, fan_in, Finish::Plain, to);
@@ -432,7 +441,7 @@ fn gather<'a>(graph: &Graph, cut: &Cut, rows: &'a mut Buffer) -> Result<&'a Buff
         return Err(Error::Internal("a sampled input without a list".to_string()));
     };
     let x = graph.features()?;
-    rows.try_resize(count * x.width())?;
+    rows.try_resize(count * x.width()).for_the(SAMPLED_FEATURES)?;
     match x {
         Matrix::Dense { data, width: 1 } => gather_short::<1>(data, nodes, rows),
         Matrix::Dense { data, width: 2 } => gather_short::<2>(data, nodes, rows),

@@ -28,7 +28,7 @@ impl Model {
         let head = tensors::head(&mut tensors, (KEY, about))?;
         file::write_atomically(path, |w| {
             let mut parts = std::iter::once(&head).chain(tensors.iter().map(|tensor| &tensor.bytes));
-            parts.try_for_each(|part| w.write_all(part)).map_err(|e| Error::Io(e.to_string()))
+            parts.try_for_each(|part| w.write_all(part)).map_err(|e| Error::of_system("write the model", &e))
         })
     }
 

@@ -1,7 +1,7 @@
 //! The buffers of a pass: those of the paper's model, and those of a program.
 
 use super::{Model, pass};
-use crate::error::{Result, try_resize};
+use crate::error::{ForThe, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Pick, Threads, table};
 use crate::nn::{self, Masks, Pass, Program};
@@ -123,7 +123,7 @@ impl Workspace {
         let (mut log_sums, mut losses) = (std::mem::take(&mut self.log_sums), std::mem::take(&mut self.losses));
         let (logits, classes) = self.outputs_mut(model);
         let rows = logits.len() / classes;
-        let resized = try_resize(&mut log_sums, rows).and_then(|()| try_resize(&mut losses, rows));
+        let resized = try_resize(&mut log_sums, rows).and_then(|()| try_resize(&mut losses, rows)).for_the("losses");
         if resized.is_ok() {
             for (i, (row, loss)) in logits.chunks_exact(classes).zip(&mut losses).enumerate() {
                 let y = labels[nodes.at(i)];
@@ -140,7 +140,7 @@ impl Workspace {
     pub fn softmax(&mut self, model: &Model) -> Result<&[f32]> {
         let mut log_sums = std::mem::take(&mut self.log_sums);
         let (logits, classes) = self.outputs_mut(model);
-        let resized = try_resize(&mut log_sums, logits.len() / classes);
+        let resized = try_resize(&mut log_sums, logits.len() / classes).for_the("losses");
         if resized.is_ok() {
             table().softmax(logits, classes, &mut log_sums);
         }

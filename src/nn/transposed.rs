@@ -1,13 +1,16 @@
 //! Products with the transpose of a layer's operator; the transpose of its weights.
 
-use crate::error::{Error, Result, try_resize};
+use crate::error::{Error, ForThe, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
 use crate::sample::Cut;
 
+/// What the buffers of the way back are for, in case they cannot be allocated.
+pub const DELTAS: &str = "gradients of the activations";
+
 /// Wᵀ of a row-major matrix with `width` columns.
 pub fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
-    out.try_resize_within(w.len(), w.len())?;
+    out.try_resize_within(w.len(), w.len()).for_the("transposed weights")?;
     let height = w.len() / width;
     for (i, row) in w.chunks_exact(width).enumerate() {
         row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
@@ -17,7 +20,7 @@ pub fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
 
 /// Copies each row of G, one for each of `nodes`, to that node's row of `out`; the rows of other nodes become 0.
 pub fn spread(graph: &Graph, nodes: &[i32], (g, width): (&[f32], usize), out: &mut Buffer) -> Result<()> {
-    out.try_resize(graph.num_nodes() * width)?;
+    out.try_resize(graph.num_nodes() * width).for_the(DELTAS)?;
     out.fill(0.0);
     for (&v, row) in nodes.iter().zip(g.chunks_exact(width)) {
         out[v as usize * width..][..width].copy_from_slice(row);
@@ -35,7 +38,7 @@ pub fn symmetric_times(
     finish: Finish<'_>,
     (room, out): (&mut Buffer, &mut Buffer),
 ) -> Result<()> {
-    out.try_resize(graph.num_nodes() * width)?;
+    out.try_resize(graph.num_nodes() * width).for_the(DELTAS)?;
     let g = match pick {
         Pick::From(_) => g,
         Pick::List(nodes) => {
@@ -89,7 +92,7 @@ impl Transposed {
         finish: Finish<'_>,
         out: &mut Buffer,
     ) -> Result<()> {
-        out.try_resize(count * width)?;
+        out.try_resize(count * width).for_the(DELTAS)?;
         if block.indices.len() < Self::FEW_ENTRIES {
             out.fill(0.0);
             table().transposed_times(Rows::Sparse(block), pick, g, width, out);
@@ -111,9 +114,9 @@ impl Transposed {
     }
 
     fn write_out(&mut self, block: Sparse<'_>, count: usize) -> Result<()> {
-        try_resize(&mut self.indptr, count + 1)?;
-        try_resize(&mut self.indices, block.indices.len())?;
-        try_resize(&mut self.values, block.indices.len())?;
+        try_resize(&mut self.indptr, count + 1).for_the("transposed edges")?;
+        try_resize(&mut self.indices, block.indices.len()).for_the("transposed edges")?;
+        try_resize(&mut self.values, block.indices.len()).for_the("transposed edges")?;
         self.indptr.fill(0);
         block.indices.iter().for_each(|&u| self.indptr[u as usize + 1] += 1);
         for u in 0..count {

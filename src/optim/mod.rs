@@ -85,8 +85,13 @@ impl Optimizer {
     /// Checks that the optimizer can move `len` parameters: the number it has moved so far, if any, in a set that has
     /// a point.
     pub fn check_fits(&self, len: usize) -> Result<()> {
-        self.settings.set.check::<f32>()?;
+        self.check_set()?;
         self.state.check_fits(len)
+    }
+
+    /// Checks that the set of allowed parameters has a point.
+    pub fn check_set(&self) -> Result<()> {
+        self.settings.set.check::<f32>()
     }
 
     /// Moves `w` along `gradient`. On an error nothing changes.

@@ -4,6 +4,7 @@
 
 use super::{Data, MOST_RELEVANT};
 use crate::error::{Error, Result, try_filled};
+use crate::memory::Shortage;
 use crate::text::{Field, Text};
 use std::collections::HashMap;
 use std::path::Path;
@@ -106,8 +107,8 @@ impl Reader {
             let complaint = format!("began in line {line} and has been left: the lines of a query must stand together");
             return Err(field.bad(complaint));
         }
-        let short = |_| Error::OutOfMemory("cannot allocate memory for the documents".to_string().into());
-        self.lines.try_reserve(1).map_err(short)?;
+        let short = Shortage::Elements(self.lines.len() + 1, size_of::<(i64, u64)>());
+        self.lines.try_reserve(1).map_err(|_| Error::OutOfMemory(short.for_the("queries")))?;
         crate::error::try_reserve(&mut self.ids, 1, "documents")?;
         crate::error::try_reserve(&mut self.offsets, 2, "documents")?;
         self.lines.insert(id, number);

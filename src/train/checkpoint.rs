@@ -5,7 +5,7 @@
 
 use super::history::{History, Record};
 use super::{Options, Run};
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_with_capacity};
 use crate::file;
 use crate::optim::{Parts, State};
 use crate::tensors::{self, Tensor};
@@ -38,13 +38,13 @@ impl Run<'_> {
                 add(name, Dtype::F32, values.len(), bytes_of(values, f32::to_le_bytes)?);
             }
         }
-        let mut records = try_with_capacity(Record::LEN * self.history.len())?;
+        let mut records = try_with_capacity(Record::LEN * self.history.len()).for_the("checkpoint")?;
         records.extend(self.history.records().iter().flat_map(|record| record.to_array()));
         for (name, values) in [("average", parts.average), ("history", &records)] {
             add(name, Dtype::F64, values.len(), bytes_of(values, f64::to_le_bytes)?);
         }
         let about = json!({
-            "identity": self.identity(),
+            "identity": Value::Object(self.identity().map(|share| (share.key, share.value)).collect()),
             "updates": parts.k,
             "averaged": parts.averaged,
             "gradients": self.estimator.step(),
@@ -59,7 +59,7 @@ impl Run<'_> {
         let checksum = checksum.finalize().to_le_bytes();
         file::write_atomically(path, |w| {
             let mut all = parts().chain([&checksum[..]]);
-            all.try_for_each(|part| w.write_all(part)).map_err(|e| Error::Io(e.to_string()))
+            all.try_for_each(|part| w.write_all(part)).map_err(|e| Error::of_system("write the checkpoint", &e))
         })
     }
 
@@ -71,7 +71,7 @@ impl Run<'_> {
         let bytes = file::read(path)?;
         let payload = payload_of(&bytes).map_err(|e| e.in_file(path))?;
         let (about, tensors) = parse(payload).map_err(|e| e.in_file(path))?;
-        compare(&about["identity"], &self.identity()).map_err(|text| {
+        compare(&about["identity"], self.identity()).map_err(|text| {
             Error::ShapeMismatch(format!("{}: the checkpoint is of another run: {text}", path.display()))
         })?;
         self.restore(&about, &tensors).map_err(|e| e.in_file(path))?;
@@ -123,25 +123,43 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a checkpoint must share with the run that goes on from it.
-    fn identity(&self) -> Value {
+    /// What a checkpoint must share with the run that goes on from it, what matters most first: the model, what it learns
+    /// from, how, and the numbers that only order the steps.
+    fn identity(&self) -> impl Iterator<Item = Share> {
         let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
-        let mut identity = json!({
-            format!("training {}", self.problem.items_name()): self.items.len(),
-            "estimator": self.described,
-            "optimizer": self.optimizer.rule_name(),
-            "batch size": batch_size,
-            "seed": seed,
+        let model = match self.model.widths() {
+            Ok(widths) => Share::new("widths", "widths are", json!(widths)),
+            Err(_) => Share::new("layers", "layers are", self.model.net().layers().to_json()),
+        };
+        let items = (format!("training {}", self.problem.items_name()), self.items.len());
+        let sizes = self.problem.sizes().into_iter().map(|(name, size)| (name.to_string(), size)).chain([items]);
+        let rest = [
+            ("estimator", json!(self.described)),
+            ("optimizer", json!(self.optimizer.rule_name())),
+            ("adaptive sampling", json!(adaptive.map(|adaptive| format!("{adaptive:?}")))),
+            ("batch size", json!(batch_size)),
+            ("seed", json!(seed)),
             // The parameters kept are those of the epoch that this found best.
-            "monitor": monitor.name(),
-            "adaptive sampling": adaptive.map(|adaptive| format!("{adaptive:?}")),
-        });
-        match self.model.widths() {
-            Ok(widths) => identity["widths"] = json!(widths),
-            Err(_) => identity["layers"] = self.model.net().layers().to_json(),
-        }
-        self.problem.sizes().into_iter().for_each(|(name, size)| identity[name] = json!(size));
-        identity
+            ("monitor", json!(monitor.name())),
+        ];
+        let sizes = sizes.map(|(name, size)| Share::new(&name, format!("number of {name} is"), json!(size)));
+        let rest = rest.map(|(name, value)| Share::new(name, format!("{name} is"), value));
+        std::iter::once(model).chain(sizes).chain(rest)
+    }
+}
+
+/// A property that a checkpoint must share with the run that goes on from it.
+struct Share {
+    /// Its name in the checkpoint.
+    key: String,
+    /// What comes before its value in a message.
+    words: String,
+    value: Value,
+}
+
+impl Share {
+    fn new(key: &str, words: impl Into<String>, value: Value) -> Self {
+        Share { key: key.to_string(), words: words.into(), value }
     }
 }
 
@@ -168,17 +186,19 @@ fn parse(payload: &[u8]) -> Result<(Value, SafeTensors<'_>)> {
     Ok((serde_json::from_str(about).map_err(|e| bad(&e))?, SafeTensors::deserialize(payload).map_err(|e| bad(&e))?))
 }
 
-fn compare(found: &Value, wanted: &Value) -> std::result::Result<(), String> {
-    let differs = wanted.as_object().into_iter().flatten().find(|(key, value)| found[key.as_str()] != **value);
-    match differs {
-        None => Ok(()),
-        Some((key, value)) => Err(format!("its {key} is {}, not {value}", found[key.as_str()])),
-    }
+/// Names all differences, in the order of `wanted`: its first is what the caller should look at first.
+fn compare(found: &Value, wanted: impl Iterator<Item = Share>) -> std::result::Result<(), String> {
+    let differs = |Share { key, words, value }: Share| match &found[&key] {
+        found if *found == value => None,
+        found => Some(format!("its {words} {found}, not {value}")),
+    };
+    let differences: Vec<_> = wanted.filter_map(differs).collect();
+    if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
 fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Option<Vec<f32>>> {
     let Ok(tensor) = tensors.tensor(name) else { return Ok(None) };
-    let mut values = try_with_capacity(tensor.data().len() / 4)?;
+    let mut values = try_with_capacity(tensor.data().len() / 4).for_the("checkpoint")?;
     values.extend(tensor.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)));
     if tensor.dtype() != Dtype::F32 || !lengths.contains(&values.len()) {
         return Err(Error::BadFormat(format!("{name} has a wrong type or length")));
@@ -189,7 +209,7 @@ fn floats(tensors: &SafeTensors<'_>, name: &str, lengths: &[usize]) -> Result<Op
 fn doubles(tensors: &SafeTensors<'_>, name: &str) -> Result<Vec<f64>> {
     match tensors.tensor(name) {
         Ok(tensor) if tensor.dtype() == Dtype::F64 => {
-            let mut values = try_with_capacity(tensor.data().len() / 8)?;
+            let mut values = try_with_capacity(tensor.data().len() / 8).for_the("checkpoint")?;
             values.extend(tensor.data().as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)));
             Ok(values)
         }
@@ -198,7 +218,7 @@ fn doubles(tensors: &SafeTensors<'_>, name: &str) -> Result<Vec<f64>> {
 }
 
 fn bytes_of<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; N]) -> Result<Vec<u8>> {
-    let mut bytes = try_with_capacity(N * values.len())?;
+    let mut bytes = try_with_capacity(N * values.len()).for_the("checkpoint")?;
     values.iter().for_each(|&value| bytes.extend_from_slice(&to_bytes(value)));
     Ok(bytes)
 }

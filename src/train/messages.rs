@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::graph::Split;
 use crate::kernel;
 use crate::log::Level;
+use std::path::Path;
 
 impl Run<'_> {
     /// Makes a message and sends it, if it is wanted.
@@ -46,6 +47,26 @@ impl Run<'_> {
         });
         self.log_news();
         Ok(())
+    }
+
+    /// Tells whether a checkpoint was found, and whether it leaves anything to do. Epochs are counted in all, not from the
+    /// checkpoint on: a caller who means "three more" would otherwise not learn that none was trained.
+    pub(super) fn log_resumption(&mut self, path: &Path, found: bool) {
+        self.log(Level::Info, |run| match found {
+            true => format!("resumed from {} after epoch {}", path.display(), run.history.len()),
+            false => format!("there is no checkpoint {}: starting afresh", path.display()),
+        });
+        let (done, epochs) = (self.history.len(), self.options.epochs);
+        // A finished run that is started again has its epochs; a run with more of them has been asked for something else.
+        let level = if done == epochs { Level::Info } else { Level::Warning };
+        if done >= epochs {
+            self.log(level, |_| {
+                format!(
+                    "nothing is left to do: {} is of epoch {done}, and training ends after epochs = {epochs}",
+                    path.display()
+                )
+            });
+        }
     }
 
     /// Tells once what has become of the first layer's input.

@@ -155,13 +155,7 @@ impl Run<'_> {
     fn run(&mut self) -> Result<()> {
         self.check()?;
         self.log_beginning()?;
-        if let Some(path) = &self.options.resume {
-            let found = self.resume(path)?;
-            self.log(Level::Info, |run| match found {
-                true => format!("resumed from {} after epoch {}", path.display(), run.history.len()),
-                false => format!("there is no checkpoint {}: starting afresh", path.display()),
-            });
-        }
+        self.go_on()?;
         if let Some(sizes) = &self.sizes
             && let Some((from, to)) = sizes.begin(self.estimator)
         {
@@ -171,6 +165,17 @@ impl Run<'_> {
             self.epoch()?;
         }
         self.end()
+    }
+
+    /// Goes on from a checkpoint, if the options name one and it is there.
+    fn go_on(&mut self) -> Result<()> {
+        let Some(path) = &self.options.resume else { return Ok(()) };
+        let found = self.resume(path)?;
+        if !found {
+            self.optimizer.check_fits(self.model.parameters().len())?;
+        }
+        self.log_resumption(path, found);
+        Ok(())
     }
 
     /// Ends a run that was neither cancelled nor failed.
@@ -205,9 +210,13 @@ impl Run<'_> {
         self.estimator.check(self.model, self.problem)?;
         self.items = self.problem.items(Split::Train)?;
         if !self.estimator.is_full() {
-            self.order = try_copied(self.items)?;
+            self.order = try_copied(self.items).for_the("order of the items")?;
         }
-        self.optimizer.check_fits(self.model.parameters().len())?;
+        match self.options.resume {
+            None => self.optimizer.check_fits(self.model.parameters().len())?,
+            // A checkpoint replaces the state of the optimizer. Only if there is none does the state have to fit.
+            Some(_) => self.optimizer.check_set()?,
+        }
         let Options { patience, monitor, evaluate_every, .. } = *self.options;
         if patience > 0 && evaluate_every == 0 {
             return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
@@ -263,7 +272,7 @@ impl Run<'_> {
         if self.history.push(record)? {
             match &mut self.best {
                 Some(best) => best.copy_from_slice(self.model.parameters()),
-                None => self.best = Some(try_copied(self.model.parameters())?),
+                None => self.best = Some(try_copied(self.model.parameters()).for_the("best parameters")?),
             }
         }
         if let Some((path, every)) = &self.options.checkpoint

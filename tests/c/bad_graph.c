@@ -175,8 +175,23 @@ static void labels_are_at_least_minus_one(void) {
   REFUSED(PLIM_ERROR_NULL_POINTER, "labels", plim_graph_set_labels(graph, NULL));
   labels[6] = -2;
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "labels[6] = -2", plim_graph_set_labels(graph, labels));
+  memcpy(labels, sample_labels, sizeof labels);
+  labels[7] = INT32_MAX;
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "labels[7] = 2147483647 is not below 65536; state the number of classes",
+          plim_graph_set_labels(graph, labels));
+  labels[7] = 65536;
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "labels[7] = 65536", plim_graph_set_labels(graph, labels));
   labels[0] = INT32_MIN;
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "labels[0] = -2147483648", plim_graph_set_labels(graph, labels));
+}
+
+static void a_stated_number_of_classes_holds_every_label(void) {
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "labels[2] = 2 is not below 2, the stated number of classes",
+          plim_graph_set_num_classes(graph, 2));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "num_classes = 2147483648 is outside [0, 2147483647]",
+          plim_graph_set_num_classes(graph, (size_t)INT32_MAX + 1));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "num_classes", plim_graph_set_num_classes(graph, SIZE_MAX));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "graph", plim_graph_set_num_classes(NULL, 3));
 }
 
 static void splits_hold_each_node_once_and_in_range(void) {
@@ -263,6 +278,7 @@ int main(void) {
   RUN(sparse_features_must_be_csr_and_finite);
   RUN(a_row_too_small_to_divide_by_changes_nothing);
   RUN(labels_are_at_least_minus_one);
+  RUN(a_stated_number_of_classes_holds_every_label);
   RUN(splits_hold_each_node_once_and_in_range);
   RUN(normalizations_are_three);
   RUN(copies_need_room);

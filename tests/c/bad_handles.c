@@ -28,6 +28,7 @@ static plim_status graph_set_sparse_features(void *h) {
 }
 static plim_status graph_normalize_features(void *h) { return plim_graph_normalize_features((plim_graph *)h); }
 static plim_status graph_set_labels(void *h) { return plim_graph_set_labels((plim_graph *)h, sample_labels); }
+static plim_status graph_set_num_classes(void *h) { return plim_graph_set_num_classes((plim_graph *)h, 3); }
 static plim_status graph_set_split(void *h) { return plim_graph_set_split((plim_graph *)h, 0, NULL, 0); }
 static plim_status graph_set_normalization(void *h) { return plim_graph_set_normalization((plim_graph *)h, 1); }
 static plim_status graph_copy_split(void *h) { return plim_graph_copy_split((plim_graph *)h, 0, ints, SAMPLE_NODES); }
@@ -95,6 +96,7 @@ static const function functions[] = {
     {"graph", "plim_graph_set_sparse_features", graph_set_sparse_features},
     {"graph", "plim_graph_normalize_features", graph_normalize_features},
     {"graph", "plim_graph_set_labels", graph_set_labels},
+    {"graph", "plim_graph_set_num_classes", graph_set_num_classes},
     {"graph", "plim_graph_set_split", graph_set_split},
     {"graph", "plim_graph_set_normalization", graph_set_normalization},
     {"graph", "plim_graph_copy_split", graph_copy_split},

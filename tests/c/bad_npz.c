@@ -148,6 +148,10 @@ static void a_wrong_array_is_refused(void) {
       {"labels", "<i4", "False", "(2,)", 8, {0, 1}},
       {"labels", "<i4", "False", "(4,)", 16, {0, 1, 0, 0}},
       {"labels", "<i4", "False", "(3,)", 12, {0, -2, 0}},
+      {"labels", "<i4", "False", "(3,)", 12, {0, 2, 0}}, /* num_classes states 2 */
+      {"num_classes", "<i4", "False", "()", 4, {1}},
+      {"num_classes", "<i4", "False", "()", 4, {-1}},
+      {"num_classes", "<i8", "False", "()", 8, {0, 1}}, /* 2^32 */
       {"labels", "<i8", "False", "(3,)", 24, {0, 0, 0, 1, 0, 0}}, /* 2^32 is no label */
       {"labels", "<f8", "False", "(3,)", 24, {0, 0, 0, 0, 0, 0}},
       {"labels", "<i4", "False", "(3, 1)", 12, {0, 1, 0}},
@@ -172,6 +176,19 @@ static void a_wrong_array_is_refused(void) {
     write_archive(&archive, 0);
     check_refused(PLIM_ERROR_BAD_FORMAT, what);
   }
+}
+
+/* Without a stated number the labels make the classes, but not two billion of them. */
+static void absurd_labels_are_refused_by_their_name(void) {
+  static const int32_t labels[3] = {0, INT32_MAX, 1};
+  plim_graph *graph = UNTOUCHED(plim_graph);
+  npz archive = good_archive();
+  npz_remove(&archive, "num_classes");
+  npz_array(&archive, "labels", "<i4", "False", "(3,)", labels, 12);
+  write_archive(&archive, 0);
+  CHECK_FAILS(PLIM_ERROR_BAD_FORMAT, "graph.npz: labels[1] = 2147483647 is not below 65536",
+              plim_graph_load(files_path("graph.npz"), &graph));
+  CHECK(graph == UNTOUCHED(plim_graph));
 }
 
 static void a_wrong_matrix_is_refused(void) {
@@ -349,6 +366,7 @@ int main(void) {
   RUN(arrays_may_be_stored_by_columns);
   RUN(only_the_nodes_and_the_edges_are_needed);
   RUN(a_wrong_array_is_refused);
+  RUN(absurd_labels_are_refused_by_their_name);
   RUN(a_wrong_matrix_is_refused);
   RUN(members_that_are_no_arrays_are_refused);
   RUN(a_file_cut_anywhere_is_refused);

@@ -415,6 +415,75 @@ static void a_checkpoint_of_another_run_is_refused_and_nothing_changes(void) {
   files_remove("run");
 }
 
+/* Returns whether a text ends so, and prints it if not. */
+static int ends(const char *text, const char *end) {
+  size_t length = strlen(text), size = strlen(end);
+  int so = length >= size && strcmp(text + length - size, end) == 0;
+  if (!so) {
+    fprintf(stderr, "  \"%s\" does not end in \"%s\"\n", text, end);
+  }
+  return so;
+}
+
+/* The model comes first, then what it learns from, then how: the alphabet would blame the batch size. */
+static void a_refusal_names_the_file_and_every_difference_with_the_model_first(void) {
+  static const size_t other_widths[3] = {SAMPLE_FEATURES, 5, SAMPLE_CLASSES};
+  setup maker = other_setup(OTHERS), other = other_setup(OTHER_WIDTH), more = other_setup(OTHER_TRAIN);
+  outcome run;
+  char expected[160];
+  CHECK_OK(plim_train_options_set_checkpoint(maker.options, files_path("run"), 1));
+  CHECK(training_run(&maker).status == PLIM_OK);
+  CHECK_OK(plim_train_options_set_resume(other.options, files_path("run")));
+  run = training_run(&other);
+  snprintf(expected, sizeof expected, "run: the checkpoint is of another run: its widths are [%d,4,%d], not [%d,5,%d]",
+           SAMPLE_FEATURES, SAMPLE_CLASSES, SAMPLE_FEATURES, SAMPLE_CLASSES);
+  CHECK(run.status == PLIM_ERROR_SHAPE_MISMATCH);
+  CHECK(ends(run.message, expected));
+  /* An optimizer that has moved the earlier model is not what is wrong. */
+  CHECK_STATUS(PLIM_ERROR_SHAPE_MISMATCH,
+               plim_train(other.model, other.graph, other.estimator, maker.optimizer, other.options, NULL));
+  CHECK(ends(plim_last_error(), expected));
+  /* All that differs, in order. */
+  plim_model_free(more.model);
+  CHECK_OK(plim_model_gcn(other_widths, 3, 3, &more.model));
+  CHECK_OK(plim_train_options_set_batch_size(more.options, 3));
+  CHECK_OK(plim_train_options_set_resume(more.options, files_path("run")));
+  run = training_run(&more);
+  CHECK(run.status == PLIM_ERROR_SHAPE_MISMATCH);
+  snprintf(expected, sizeof expected, "not [%d,5,%d]; its number of training nodes is %d, not %d; its batch size is 2, not 3",
+           SAMPLE_FEATURES, SAMPLE_CLASSES, SAMPLE_TRAIN, SAMPLE_TRAIN - 1);
+  CHECK(ends(run.message, expected));
+  training_free(&more);
+  training_free(&other);
+  training_free(&maker);
+  files_remove("run");
+}
+
+/* The checkpoint replaces its state, whatever that was. */
+static void an_optimizer_that_moved_another_model_goes_on_from_a_checkpoint(void) {
+  static const size_t widths[2] = {SAMPLE_FEATURES, SAMPLE_CLASSES};
+  setup maker = other_setup(OTHERS), later = other_setup(OTHERS);
+  plim_model *small = NULL;
+  plim_estimator *full = NULL;
+  outcome made, run;
+  CHECK_OK(plim_train_options_set_checkpoint(maker.options, files_path("run"), 1));
+  made = training_run(&maker);
+  CHECK_OK(plim_model_gcn(widths, 2, 1, &small));
+  CHECK_OK(plim_estimator_full(&full));
+  CHECK_OK(plim_train(small, later.graph, full, later.optimizer, later.options, NULL));
+  CHECK_OK(plim_train_options_set_resume(later.options, files_path("none"))); /* without one its state has to fit */
+  CHECK_FAILS(PLIM_ERROR_SHAPE_MISMATCH, "this optimizer has moved",
+              plim_train(later.model, later.graph, later.estimator, later.optimizer, later.options, NULL));
+  CHECK_OK(plim_train_options_set_resume(later.options, files_path("run")));
+  run = training_run(&later);
+  CHECK(run.status == PLIM_OK && training_same(&made, &run));
+  plim_estimator_free(full);
+  plim_model_free(small);
+  training_free(&later);
+  training_free(&maker);
+  files_remove("run");
+}
+
 /* The caller's own weights and draws are part of a run too, not just how many there are. */
 static void other_weights_and_other_draws_are_another_run(void) {
   static const double weights[2][SAMPLE_NODES] = {{1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0},
@@ -494,6 +563,8 @@ int main(void) {
   RUN(a_killed_run_goes_on_and_ends_in_the_same_bits);
   RUN(a_damaged_file_is_refused_and_nothing_changes);
   RUN(a_checkpoint_of_another_run_is_refused_and_nothing_changes);
+  RUN(a_refusal_names_the_file_and_every_difference_with_the_model_first);
+  RUN(an_optimizer_that_moved_another_model_goes_on_from_a_checkpoint);
   RUN(other_weights_and_other_draws_are_another_run);
   RUN(files_that_cannot_be_had_are_io_errors);
   RUN(a_run_leaves_one_file);

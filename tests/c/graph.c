@@ -289,6 +289,72 @@ static void labels_come_back_and_tell_the_number_of_classes(void) {
   plim_graph_free(graph);
 }
 
+/* A class without nodes exists if its number is stated; the statement survives labels, but 0 takes it back. */
+static void the_number_of_classes_can_be_stated(void) {
+  static const int32_t labels[] = {2, -1, -1, 0}, few[] = {0, 0, -1, 1};
+  int32_t large[] = {0, 1, 65535, -1};
+  size_t widths[2] = {1, 5};
+  static const float features[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+  static const int32_t all[4] = {0, 1, 2, 3};
+  size_t matrix[25];
+  plim_graph *graph = NULL;
+  plim_model *five = NULL, *four = NULL;
+  double loss, accuracy;
+  CHECK_OK(plim_graph_from_edges(4, 0, NULL, NULL, NULL, &graph));
+  CHECK_OK(plim_graph_set_num_classes(graph, 5));
+  CHECK(plim_graph_num_classes(graph) == 5); /* without labels */
+  CHECK_OK(plim_graph_set_labels(graph, labels));
+  CHECK(plim_graph_num_classes(graph) == 5);
+  CHECK_OK(plim_graph_set_labels(graph, few));
+  CHECK(plim_graph_num_classes(graph) == 5);
+  CHECK_OK(plim_graph_set_num_classes(graph, 2)); /* as many as there are */
+  CHECK(plim_graph_num_classes(graph) == 2);
+  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "labels[0] = 2 is not below 2, the stated number of classes",
+              plim_graph_set_labels(graph, labels));
+  CHECK_OK(plim_graph_set_num_classes(graph, 0));
+  CHECK_OK(plim_graph_set_labels(graph, labels));
+  CHECK(plim_graph_num_classes(graph) == 3);
+  /* A model needs an output for every stated class, and its confusion matrix has a row for each. */
+  CHECK_OK(plim_graph_set_num_classes(graph, 5));
+  CHECK_OK(plim_graph_set_features(graph, 1, features));
+  CHECK_OK(plim_graph_set_split(graph, PLIM_SPLIT_TRAIN, all, 1));
+  CHECK_OK(plim_model_gcn(widths, 2, 1, &five));
+  widths[1] = 4;
+  CHECK_OK(plim_model_gcn(widths, 2, 1, &four));
+  CHECK_OK(plim_model_evaluate(five, graph, PLIM_SPLIT_TRAIN, &loss, &accuracy));
+  CHECK_OK(plim_model_confusion(five, graph, PLIM_SPLIT_TRAIN, matrix, 25));
+  CHECK_FAILS(PLIM_ERROR_SHAPE_MISMATCH, "output width is 4, the graph has 5 classes",
+              plim_model_evaluate(four, graph, PLIM_SPLIT_TRAIN, &loss, &accuracy));
+  /* The largest label of a graph whose number of classes nobody stated, and a larger one that somebody did. */
+  CHECK_OK(plim_graph_set_num_classes(graph, 0));
+  CHECK_OK(plim_graph_set_labels(graph, large));
+  CHECK(plim_graph_num_classes(graph) == 65536);
+  CHECK_OK(plim_graph_set_num_classes(graph, INT32_MAX));
+  large[2] = INT32_MAX - 1;
+  CHECK_OK(plim_graph_set_labels(graph, large));
+  CHECK(plim_graph_num_classes(graph) == INT32_MAX);
+  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "labels[2] = 2147483646", plim_graph_set_num_classes(graph, 0));
+  CHECK(plim_graph_num_classes(graph) == INT32_MAX);
+  plim_model_free(four);
+  plim_model_free(five);
+  plim_graph_free(graph);
+}
+
+/* Where there are more nodes than 65,536, there may be as many classes. */
+static void there_may_be_a_class_per_node(void) {
+  enum { NODES = 70000 };
+  int32_t *labels = (int32_t *)check_alloc(NODES, sizeof *labels);
+  plim_graph *graph = NULL;
+  CHECK_OK(plim_graph_from_edges(NODES, 0, NULL, NULL, NULL, &graph));
+  labels[3] = NODES - 1;
+  CHECK_OK(plim_graph_set_labels(graph, labels));
+  CHECK(plim_graph_num_classes(graph) == NODES);
+  labels[3] = NODES;
+  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "labels[3] = 70000 is not below 70000", plim_graph_set_labels(graph, labels));
+  plim_graph_free(graph);
+  free(labels);
+}
+
 static void splits_come_back_in_their_order_and_can_be_replaced(void) {
   static const int32_t shorter[] = {8, 2};
   plim_graph *graph = sample_graph();
@@ -340,6 +406,8 @@ int main(void) {
   RUN(sparse_features_need_no_order_and_repeats_add_up);
   RUN(normalised_rows_sum_to_one_and_a_zero_row_stays_zero);
   RUN(labels_come_back_and_tell_the_number_of_classes);
+  RUN(the_number_of_classes_can_be_stated);
+  RUN(there_may_be_a_class_per_node);
   RUN(splits_come_back_in_their_order_and_can_be_replaced);
   RUN(a_graph_starts_without_features_labels_and_splits);
   return check_close();

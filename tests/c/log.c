@@ -226,6 +226,31 @@ static void it_tells_of_a_checkpoint_that_a_run_goes_on_from(void) {
   training_free(&s);
 }
 
+/* Epochs are counted in all. Asking for fewer than are done is a warning, for as many a note. */
+static void it_tells_that_nothing_was_left_to_do(void) {
+  setup s = training_setup(CONSISTENT, SGD, 5), fewer = training_setup(CONSISTENT, SGD, 3);
+  setup same = training_setup(CONSISTENT, SGD, 5), more = training_setup(CONSISTENT, SGD, 6);
+  const setup *all[3];
+  outcome made, run;
+  all[0] = &fewer, all[1] = &same, all[2] = &more;
+  CHECK_OK(plim_train_options_set_checkpoint(s.options, files_path("run"), 1));
+  made = training_run(&s);
+  for (size_t i = 0; i < 3; i++) {
+    CHECK_OK(plim_train_options_set_resume(all[i]->options, files_path("run")));
+    run = logged(all[i], PLIM_LOG_INFO);
+    CHECK(run.status == PLIM_OK && (i == 2 || training_same_parameters(&made, &run)));
+    CHECK_LINES(i < 2, i == 0 ? PLIM_LOG_WARNING : PLIM_LOG_INFO, "nothing is left to do");
+    CHECK_LINES(i < 2, i == 0 ? PLIM_LOG_WARNING : PLIM_LOG_INFO,
+                i == 0 ? "is of epoch 5, and training ends after epochs = 3"
+                       : "is of epoch 5, and training ends after epochs = 5");
+  }
+  files_remove("run");
+  training_free(&more);
+  training_free(&same);
+  training_free(&fewer);
+  training_free(&s);
+}
+
 /* A failure is logged once, with the message of plim_last_error(). */
 static void a_failure_is_an_error_with_its_message(void) {
   setup s = training_setup(FULL, ADAM, 50), poor = training_setup(CONSISTENT, SGD, 2);
@@ -414,6 +439,7 @@ int main(void) {
   RUN(it_tells_of_aggregated_features_once);
   RUN(it_tells_why_a_run_ends_early);
   RUN(it_tells_of_a_checkpoint_that_a_run_goes_on_from);
+  RUN(it_tells_that_nothing_was_left_to_do);
   RUN(a_failure_is_an_error_with_its_message);
   RUN(it_tells_of_adaptive_sizes);
   RUN(the_same_calls_work_inside_as_inside_progress);

@@ -160,6 +160,40 @@ static void check_refused(const char *name, const void *data, size_t size, plim_
   free(old.data);
 }
 
+/* A stated number of classes is part of the file: it comes back, and labels are checked against it again. */
+static void a_stated_number_of_classes_survives_the_store(void) {
+  static const size_t stated[] = {7, SAMPLE_CLASSES, 0, 100000};
+  int32_t labels[SAMPLE_NODES];
+  for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++) {
+    size_t expected = stated[i] > 0 ? stated[i] : SAMPLE_CLASSES;
+    plim_graph *graph = sample_graph(), *loaded = NULL;
+    memcpy(labels, sample_labels, sizeof labels);
+    CHECK_OK(plim_graph_set_num_classes(graph, stated[i]));
+    labels[1] = stated[i] == 100000 ? 99999 : labels[1]; /* more than labels alone may make */
+    CHECK_OK(plim_graph_set_labels(graph, labels));
+    CHECK_OK(plim_graph_save_store(graph, files_path("store")));
+    CHECK_OK(plim_graph_load(files_path("store"), &loaded));
+    remove_store("store");
+    CHECK(plim_graph_num_classes(loaded) == expected);
+    labels[0] = (int32_t)expected;
+    CHECK_STATUS(stated[i] > 0 ? PLIM_ERROR_INVALID_ARGUMENT : PLIM_OK, plim_graph_set_labels(loaded, labels));
+    CHECK(plim_graph_num_classes(loaded) == expected + (stated[i] == 0));
+    plim_graph_free(loaded);
+    plim_graph_free(graph);
+  }
+  for (size_t i = 0; i < 2; i++) { /* without labels */
+    plim_graph *graph = NULL, *loaded = NULL;
+    CHECK_OK(plim_graph_from_edges(2, 0, NULL, NULL, NULL, &graph));
+    CHECK_OK(plim_graph_set_num_classes(graph, 3 * i));
+    CHECK_OK(plim_graph_save_store(graph, files_path("store")));
+    CHECK_OK(plim_graph_load(files_path("store"), &loaded));
+    remove_store("store");
+    CHECK(plim_graph_num_classes(loaded) == 3 * i);
+    plim_graph_free(loaded);
+    plim_graph_free(graph);
+  }
+}
+
 static void a_damaged_store_is_refused_with_the_name_of_its_member(void) {
   static const char *const metas[][2] = {
       {"", "meta.json"},
@@ -171,6 +205,9 @@ static void a_damaged_store_is_refused_with_the_name_of_its_member(void) {
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"normalization\": 0}", "normalization"},
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"undirected\": \"yes\"}", "undirected"},
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"num_features\": -1}", "num_features"},
+      {"{\"format\": \"plimsoll-store\", \"version\": 1, \"num_classes\": -1}", "num_classes"},
+      {"{\"format\": \"plimsoll-store\", \"version\": 1, \"num_classes\": 4294967296}", "num_classes = 4294967296"},
+      {"{\"format\": \"plimsoll-store\", \"version\": 1, \"num_classes\": 2}", "labels[2] = 2 is not below 2"},
       {"{\"format\": \"plimsoll-store\", \"version\": 1, \"normalisation\": \"row\"}", "\"normalisation\" is none of"}};
   static const char newer[] = "{\"format\": \"plimsoll-store\", \"version\": 2}";
   plim_graph *graph = sample_graph(), *loaded = UNTOUCHED(plim_graph);
@@ -201,6 +238,10 @@ static void a_damaged_store_is_refused_with_the_name_of_its_member(void) {
   file = files_read(member("store", "self_loops.npy")); /* node 4 alone */
   file.data[file.size - 4] = 99;
   check_refused("self_loops.npy", file.data, file.size, PLIM_ERROR_BAD_FORMAT, "self_loops[0] = 99");
+  free(file.data);
+  file = files_read(member("store", "labels.npy"));
+  memcpy(file.data + file.size - 4, "\xff\xff\xff\x7f", 4); /* the last node's */
+  check_refused("labels.npy", file.data, file.size, PLIM_ERROR_BAD_FORMAT, "labels[11] = 2147483647 is not below 65536");
   free(file.data);
   files_remove(member("store", "indices.npy"));
   CHECK_FAILS(PLIM_ERROR_BAD_FORMAT, "indices.npy", plim_graph_load(files_path("store"), &loaded));
@@ -238,6 +279,7 @@ int main(void) {
   RUN(sparse_features_and_a_directed_graph_are_stored_too);
   RUN(a_graph_of_one_node_and_nothing_else_is_stored_too);
   RUN(an_empty_directory_is_filled_and_any_other_is_left_alone);
+  RUN(a_stated_number_of_classes_survives_the_store);
   RUN(a_damaged_store_is_refused_with_the_name_of_its_member);
   RUN(a_feature_that_is_not_finite_shows_when_it_is_used);
   files_close();

@@ -81,6 +81,10 @@ void labels_and_splits_come_back() {
   CHECK(equal(graph.split(Split::val), std::vector<int>{1}) && equal(graph.split(Split::test), std::vector<int>{2}));
   graph.set_labels(std::vector<std::int32_t>{-1, 4, 0, -1});
   CHECK(graph.num_classes() == 5 && graph.labels()[0] == -1);
+  graph.set_num_classes(7);
+  CHECK(graph.num_classes() == 7);
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "labels[1] = 4", graph.set_num_classes(4));
+  CHECK(graph.num_classes() == 7);
   graph.set_split(Split::val, {});
   CHECK(graph.split_size(Split::val) == 0 && graph.split(Split::val).empty());
 }

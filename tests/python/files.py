@@ -44,7 +44,8 @@ def test_numpy_reads_the_graph_that_was_saved():
             for name, found, nodes in zip(SPLITS, splits, case.splits):
                 check.same(found, nodes, f"{case.name}: {name}")
             assert normalization == case.normalization
-            assert int(arrays["num_features"]) == given.shape[1] and int(arrays["num_classes"]) == labels.max() + 1
+            assert int(arrays["num_features"]) == given.shape[1]
+            assert "num_classes" not in arrays, "the number is written only if it was stated"
 
 
 def test_the_arrays_have_the_documented_types():
@@ -67,6 +68,18 @@ def test_a_graph_without_features_labels_and_splits_is_saved_too():
         assert "labels" not in arrays and "features" not in arrays and "features_indptr" not in arrays
         with pl.Graph.load(f"{folder}/graph.npz") as again:
             assert (again.num_nodes, again.num_edges, again.num_features, again.num_classes) == (3, 1, 0, 0)
+
+
+def test_a_stated_number_of_classes_is_in_the_file_and_comes_back_from_numpy_s():
+    with check.folder() as folder, graph_of_edges(3, np.array([[0, 1]])) as graph:
+        graph.labels, graph.num_classes = [0, 1, -1], 5
+        graph.save(f"{folder}/graph.npz")
+        arrays = dict(read(f"{folder}/graph.npz"))
+        assert arrays["num_classes"].dtype.str == "<i4" and int(arrays["num_classes"]) == 5
+        for written, expected in ((7, 7), (2, 2), (0, 2)):
+            np.savez(f"{folder}/graph.npz", **{**arrays, "num_classes": written})
+            with pl.Graph.load(f"{folder}/graph.npz") as again:
+                assert again.num_classes == expected
 
 
 def test_a_graph_that_went_through_a_file_gives_the_same_bits():

@@ -199,8 +199,9 @@ ENDED_BY_SYSTEM = ("cannot allocate memory for thread-local data", "failed to re
                    "memory allocation of 48 bytes failed")
 
 
-# What a message about missing memory says.
-NAMED = re.compile(r"cannot allocate (memory|[0-9,]+ bytes) for |cannot start [0-9]+ threads|memory ran out during this call")
+# What a message about missing memory says, once: how many bytes for what. The system does not say how many it lacked.
+NAMED = re.compile(r"cannot allocate (?!.*cannot allocate)([0-9,]+ bytes for the [^ ]|memory to (read|write) .+(, for| in) .)"
+                   r"|cannot start [0-9]+ threads")
 
 # Functions that succeed only once on the same handles.
 ONCE = ("plim_rank_data_standardize",)

@@ -156,6 +156,7 @@ FUNCTIONS = {
         status, graph=handle, num_features=size, indptr=i64s, indices=i32s, values=f32s),
     "plim_graph_normalize_features": of(status, graph=handle),
     "plim_graph_set_labels": of(status, graph=handle, labels=i32s),
+    "plim_graph_set_num_classes": of(status, graph=handle, num_classes=size),
     "plim_graph_set_split": of(status, graph=handle, split=i32, nodes=i32s, count=size),
     "plim_graph_set_normalization": of(status, graph=handle, normalization=i32),
     "plim_graph_num_nodes": of(size, graph=handle),

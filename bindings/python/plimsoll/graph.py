@@ -8,7 +8,7 @@ import numpy as np
 from . import _abi
 from ._arrays import Loan, csr, floats, has_length, integers, is_sparse, release, scipy_csr
 from ._lib import SavedHandle, ask, call, make
-from .errors import InvalidArgumentError, ShapeMismatchError
+from .errors import InvalidArgumentError, MissingDataError, ShapeMismatchError
 
 G = TypeVar("G", bound="Graph")
 
@@ -16,8 +16,8 @@ G = TypeVar("G", bound="Graph")
 class Graph(SavedHandle):
     """A graph: edges, features, labels and splits.
 
-    Every constructor accepts as keywords what you can also set later: `features`, `labels`, `train`, `val`,
-    `test` and `normalization`. Arrays are copied, except by view_scipy() and view_features(). A graph can be
+    Every constructor accepts as keywords what you can also set later: `features`, `labels`, `num_classes`,
+    `train`, `val`, `test` and `normalization`. Arrays are copied, except by view_scipy() and view_features(). A graph can be
     copied and pickled; both go through a temporary file.
     """
 
@@ -176,8 +176,15 @@ class Graph(SavedHandle):
 
     @property
     def num_classes(self) -> int:
-        """One more than the largest label; 0 without labels."""
+        """One more than the largest label, 0 without labels; or the number that was assigned.
+
+        Assign a number if a class may have no node. Assigning 0 counts the classes from the labels again.
+        """
         return ask("plim_graph_num_classes", self)
+
+    @num_classes.setter
+    def num_classes(self, num_classes: int) -> None:
+        call("plim_graph_set_num_classes", self, num_classes)
 
     @property
     def features(self) -> Any:
@@ -281,8 +288,12 @@ class Graph(SavedHandle):
         features = self.features
         if features is not None:
             data.x = torch.from_numpy(features.toarray() if is_sparse(features) else features)
-        if self.num_classes:
-            data.y = torch.from_numpy(self.labels.astype(np.int64))
+        try:
+            labels = self.labels
+        except MissingDataError:
+            labels = None
+        if labels is not None and labels.max() >= 0:
+            data.y = torch.from_numpy(labels.astype(np.int64))
         for split in _abi.SPLITS:
             mask = torch.zeros(self.num_nodes, dtype=torch.bool)
             mask[torch.from_numpy(getattr(self, split).astype(np.int64))] = True
@@ -300,8 +311,9 @@ class Graph(SavedHandle):
         return self
 
     def _set(self: G, settings: Dict[str, Any]) -> G:
-        for name, value in settings.items():
-            if name not in ("features", "labels", "train", "val", "test", "normalization"):
+        # Labels are checked against the number of classes, so that comes first.
+        for name, value in sorted(settings.items(), key=lambda item: item[0] != "num_classes"):
+            if name not in ("num_classes", "features", "labels", "train", "val", "test", "normalization"):
                 raise TypeError(f"a Graph has no setting {name!r}")
             if value is None:
                 continue

@@ -32,6 +32,20 @@ def test_a_graph_gives_back_what_it_was_given():
         check.same(graph.features.toarray(), [[0.5, 0, 0.5], [0, 0, 0], [0, 1, 0], [1, 0, 0]], "sparse features")
 
 
+def test_the_number_of_classes_may_be_assigned_and_a_label_beyond_is_refused():
+    with pl.Graph.from_edges(3, [0], [1], labels=[0, 4, -1], num_classes=6) as graph:  # in whatever order
+        assert graph.num_classes == 6
+        copied = pickle.loads(pickle.dumps(graph))
+        assert copied.num_classes == 6
+        raises(pl.InvalidArgumentError, setattr, graph, "num_classes", 4, text="labels[1] = 4 is not below 4")
+        raises(pl.InvalidArgumentError, setattr, graph, "labels", [6, 0, 0], text="labels[0] = 6 is not below 6")
+        assert graph.num_classes == 6 and list(graph.labels) == [0, 4, -1]
+        graph.num_classes = 0
+        assert graph.num_classes == 5
+        raises(pl.InvalidArgumentError, setattr, graph, "labels", [0, 0, 2 ** 31 - 1], text="labels[2] = 2147483647")
+    raises(pl.InvalidArgumentError, pl.Graph.from_edges, 2, [0], [1], labels=[0, 2], num_classes=2)
+
+
 def test_edges_csr_and_scipy_make_the_same_graph():
     rng = np.random.default_rng(0)
     a = sp.random(30, 30, 0.2, "csr", np.float64, rng)

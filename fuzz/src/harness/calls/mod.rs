@@ -608,8 +608,14 @@ impl Machine<'_> {
                     });
                 }
                 8 => {
-                    let bytes = self.size(200);
-                    self.set(Kind::Graph, "plim_graph_set_cache", |graph| plim_graph_set_cache(graph, bytes));
+                    // Both take a size, and a function of its own would give old inputs another meaning.
+                    let size = self.size(200);
+                    match size % 2 {
+                        0 => self.set(Kind::Graph, "plim_graph_set_cache", |g| plim_graph_set_cache(g, size)),
+                        _ => {
+                            self.set(Kind::Graph, "plim_graph_set_num_classes", |g| plim_graph_set_num_classes(g, size))
+                        }
+                    }
                 }
                 9 => self.free_one(Kind::Graph),
                 10 | 11 => {
