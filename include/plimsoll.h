@@ -86,6 +86,12 @@
  * the order of batches (plim_train_options_set_seed()), the draws of an estimator
  * (plim_estimator_set_seed()), and the draws of a measurement (plim_probe_options_set_seed()).
  *
+ * Files. A file that is written appears whole or not at all. It replaces a regular file of that name
+ * and keeps its mode and, if the process may, its owner and group. A symbolic link stays, and the
+ * file that it leads to is replaced or created. A directory, a pipe, a device or a socket of that
+ * name stays as it is, and the call fails with PLIM_ERROR_IO. A directory that is written replaces
+ * an empty one in the same way. Only regular files are read.
+ *
  * Types. Node ids are int32_t, offsets int64_t, counts size_t, and data float, row-major. Numbers
  * must be finite unless an entry allows INFINITY. Paths are non-empty strings, passed to the
  * operating system as they are. Texts are UTF-8. The value of a constant never changes.

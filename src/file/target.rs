@@ -1,0 +1,124 @@
+//! What stands at a name before it is written: a link leads to its target, anything but a file of the right kind stays.
+
+use super::{folder_of, io_error};
+use crate::error::{Error, Result};
+use std::fs::{self, File, FileType, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a file or folder goes, and what is there now.
+pub struct Target {
+    /// The name to write: that of the link's target, if the given name is a link.
+    pub path: PathBuf,
+    /// What is replaced.
+    pub old: Option<Metadata>,
+}
+
+impl Target {
+    /// The place of a file: nothing, or a regular file.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let target = Self::find(path)?;
+        match target.old.as_ref().map(Metadata::file_type) {
+            Some(kind) if !kind.is_file() => Err(not_a_file(path, kind)),
+            _ => Ok(target),
+        }
+    }
+
+    /// The place of a folder: nothing, or an empty folder.
+    pub fn of_folder(path: &Path) -> Result<Self> {
+        let target = Self::find(path)?;
+        let Some(kind) = target.old.as_ref().map(Metadata::file_type) else { return Ok(target) };
+        if !kind.is_dir() {
+            return Err(Error::Io(format!("{}: is {}, not a directory", path.display(), name_of(kind))));
+        }
+        // A file is not opened to find this out: to open a pipe waits for a writer.
+        let mut entries = fs::read_dir(&target.path).map_err(|e| io_error(path, &e))?;
+        match entries.next() {
+            None => Ok(target),
+            Some(_) => Err(Error::Io(format!("{}: is there already and not empty", path.display()))),
+        }
+    }
+
+    fn find(path: &Path) -> Result<Self> {
+        let failed = |e: io::Error| io_error(path, &e);
+        // Follows all links; a loop of them is an error of the system's here.
+        let old = match fs::metadata(path) {
+            Ok(old) => Some(old),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(failed(e)),
+        };
+        let mut place = path.to_path_buf();
+        // As many links as Linux follows. There are fewer, unless somebody makes more at this moment.
+        for _ in 0..40 {
+            match fs::symlink_metadata(&place) {
+                Ok(there) if there.is_symlink() => {
+                    let next = fs::read_link(&place).map_err(failed)?;
+                    place = folder_of(&place).join(next);
+                }
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+                _ => return Ok(Target { path: place, old }),
+            }
+        }
+        Err(Error::Io(format!("{}: leads through too many links", path.display())))
+    }
+
+    /// Gives the new file or folder the mode of the old one, and its owner and group where that is allowed.
+    #[cfg(unix)]
+    pub fn pass_on(&self, new: &File) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+        let Some(old) = &self.old else { return Ok(()) };
+        let now = new.metadata()?;
+        let kept = |now: u32, old: u32, change: &dyn Fn() -> io::Result<()>| now == old || change().is_ok();
+        let owner = kept(now.uid(), old.uid(), &|| fchown(new, Some(old.uid()), None));
+        let group = kept(now.gid(), old.gid(), &|| fchown(new, None, Some(old.gid())));
+        let mut mode = old.mode() & if owner && group { 0o7777 } else { 0o777 };
+        if !group {
+            // Another group gets no more than everybody.
+            mode = (mode & !0o070) | ((mode & 0o007) << 3);
+        }
+        match now.mode() & 0o7777 == mode {
+            true => Ok(()),
+            false => new.set_permissions(fs::Permissions::from_mode(mode)),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub fn pass_on(&self, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Finds early that a file could not be written to `path`: for want of its folder, or because something else is there.
+pub fn check_target(path: &Path) -> Result<()> {
+    let target = Target::of_file(path)?;
+    let folder = folder_of(&target.path);
+    let metadata = fs::metadata(folder).map_err(|e| io_error(&target.path, &e))?;
+    if metadata.is_dir() { Ok(()) } else { Err(Error::Io(format!("{}: is not a folder", folder.display()))) }
+}
+
+/// The error for anything but a regular file.
+pub fn not_a_file(path: &Path, kind: FileType) -> Error {
+    Error::Io(format!("{}: is {}, not a regular file", path.display(), name_of(kind)))
+}
+
+fn name_of(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        for (is, name) in [
+            (kind.is_fifo(), "a pipe"),
+            (kind.is_char_device(), "a character device"),
+            (kind.is_block_device(), "a block device"),
+            (kind.is_socket(), "a socket"),
+        ] {
+            if is {
+                return name;
+            }
+        }
+    }
+    match (kind.is_dir(), kind.is_file()) {
+        (true, _) => "a directory",
+        (_, true) => "a regular file",
+        _ => "something else",
+    }
+}
