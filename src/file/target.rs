@@ -26,7 +26,8 @@ impl Target {
 
     /// The place of a folder: nothing, or an empty folder.
     pub fn of_folder(path: &Path) -> Result<Self> {
-        let target = Self::find(path)?;
+        // A link with a slash behind it cannot be told from the folder that it leads to; `components` drop the slash.
+        let target = Self::find(path.components().as_path())?;
         let Some(kind) = target.old.as_ref().map(Metadata::file_type) else { return Ok(target) };
         if !kind.is_dir() {
             return Err(Error::Io(format!("{}: is {}, not a directory", path.display(), name_of(kind))));

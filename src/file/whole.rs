@@ -290,7 +290,7 @@ mod tests {
             set_mode(&at("empty"), 0o711);
             symlink("empty", at("link")).unwrap();
             symlink("none", at("dangling")).unwrap();
-            make(&at("link")).unwrap();
+            make(&at("link/")).unwrap();
             make(&at("dangling")).unwrap();
             assert_eq!((mode_of(&at("empty")), mode_of(&at("none"))), (0o711, mode_of(&at("plain"))));
             assert!(at("empty/member").is_file() && at("none/member").is_file());
