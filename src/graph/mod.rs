@@ -9,9 +9,11 @@
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
 //! | `npz`, `npy`, `store`, `text` | the formats of files |
+//! | `checksums` | what tells that a store was damaged |
 
 mod adjacency;
 mod aggregate;
+mod checksums;
 mod csr;
 mod features;
 mod mixture;
@@ -73,6 +75,8 @@ pub struct Graph {
     cache_bytes: usize,
     aggregate: Aggregate,
     column_norms: OnceLock<Arc<ColumnNorms>>,
+    /// The files of the store that this graph was loaded from.
+    unverified: Option<checksums::Unverified>,
     version: u64,
 }
 
@@ -123,6 +127,12 @@ impl Graph {
         Err(Error::BadFormat("neither an .npz nor a Matrix Market file".to_string()).in_file(path))
     }
 
+    /// Reads every array that was mapped from a store, and compares it with the store's checksums. `MissingData` if the store
+    /// has none; a graph that is not from a store has nothing to compare.
+    pub fn verify(&self) -> Result<()> {
+        self.unverified.as_ref().map_or(Ok(()), checksums::Unverified::verify)
+    }
+
     /// Takes a matrix as it is, as A and as Â. Every entry is checked, and rows must be sorted. `indptr` must have
     /// passed [`check_indptr`].
     pub fn view_csr(indptr: Array<i64>, indices: Array<i32>, values: Option<Array<f32>>) -> Result<Self> {
@@ -147,6 +157,7 @@ impl Graph {
             cache_bytes: DEFAULT_CACHE_BYTES,
             aggregate: Aggregate::default(),
             column_norms: OnceLock::new(),
+            unverified: None,
             version: next_version(),
         }
     }

@@ -103,6 +103,7 @@ void a_stored_graph_is_mapped() {
   const Graph loaded = Graph::load(path);
   CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
   CHECK(equal(aggregated(loaded), aggregated(graph)));
+  loaded.verify();
   CHECK_ERROR(PLIM_ERROR_IO, "not empty", graph.save_store(path));
   for (const char *name : {"indptr.npy", "indices.npy", "values.npy", "self_loops.npy", "features.npy", "labels.npy",
                            "train.npy", "val.npy", "test.npy", "meta.json"}) {
