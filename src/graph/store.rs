@@ -215,6 +215,10 @@ impl Store<'_> {
     fn graph(&mut self) -> Result<Graph> {
         const LONGEST_META: u64 = 1 << 20;
         let path = self.directory.join(META);
+        if !self.has(META)? {
+            let text = format!("is a directory, but no store: a store has {META}, indptr.npy and indices.npy");
+            return Err(Error::BadFormat(text));
+        }
         let mut text = Vec::new();
         let read = file::open(&path)?.take(LONGEST_META).read_to_end(&mut text);
         read.map_err(|e| file::io_error(&path, &e))?;

@@ -221,7 +221,10 @@ static void a_damaged_store_is_refused_with_the_name_of_its_member(void) {
   CHECK_FAILS(PLIM_ERROR_BAD_FORMAT, "indices.npy", plim_graph_load(files_path("store"), &loaded));
   remove_store("store");
   CHECK(mkdir(files_path("store"), 0700) == 0);
-  CHECK_FAILS(PLIM_ERROR_IO, "meta.json", plim_graph_load(files_path("store"), &loaded));
+  CHECK_FAILS(PLIM_ERROR_BAD_FORMAT, "store: is a directory, but no store: a store has meta.json",
+              plim_graph_load(files_path("store"), &loaded));
+  files_write(member("store", "indptr.npy"), "x", 1);
+  CHECK_FAILS(PLIM_ERROR_BAD_FORMAT, "no store", plim_graph_load(files_path("store"), &loaded));
   CHECK(loaded == UNTOUCHED(plim_graph));
   remove_store("store");
   plim_graph_free(graph);
