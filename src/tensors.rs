@@ -1,10 +1,10 @@
 //! Safetensors archives, written piece by piece: `safetensors::serialize` makes the whole file in memory that it takes for
 //! granted.
 //!
-//! The format has no checksums. An archive gets them as one more entry of its metadata, named as the writer's own entry with
-//! `.crc32` at its end: a JSON object with the CRC-32 of each tensor (type and shape as `F32[4,3]`, then the bytes), by its
-//! name, and of the writer's own entry, by its key. Either entry without the other is an error, so that no single flipped bit
-//! makes an archive look like one that never had checksums.
+//! The format has no checksums, so the library adds them to the metadata. The key is that of the writer's own entry with
+//! `.crc32` at its end. The value is a JSON object of CRC-32s: for each tensor, by its name, of type and shape as `F32[4,3]`
+//! followed by the bytes; and for the writer's own entry, by its key. Either entry without the other is an error. Otherwise a
+//! flipped bit in a key could turn an archive into one without checksums.
 
 use crate::error::{Error, Result};
 use safetensors::tensor::{Metadata, TensorInfo};
@@ -42,8 +42,7 @@ pub fn head_with_checksums(tensors: &mut [Tensor], (key, about): (&str, String))
     write_head(tensors, BTreeMap::from([(key.to_string(), about), (format!("{key}{CHECKSUMS}"), sums)]))
 }
 
-/// The entry `key` of an archive's metadata; `None` if another program wrote the archive. Fails if the checksums beside it are
-/// missing, or do not fit.
+/// Compares the checksums, and returns the entry `key` of the metadata; `None` if another program wrote the archive.
 pub fn verify<'a>(header: &'a Metadata, tensors: &SafeTensors<'_>, key: &str) -> Result<Option<&'a str>> {
     let bad = |text: String| Error::BadFormat(text);
     let sums_key = format!("{key}{CHECKSUMS}");
@@ -88,7 +87,7 @@ fn write_head(tensors: &mut [Tensor], metadata: BTreeMap<String, String>) -> Res
         (tensor.name.clone(), TensorInfo { dtype: tensor.dtype, shape: tensor.shape.clone(), data_offsets })
     });
     let infos = serde_json::to_vec(&Metadata::new(None, infos.collect()).map_err(internal)?).map_err(internal)?;
-    // The crate's metadata have no order, but the same content is always to be the same bytes; so they are put in front here.
+    // The crate writes metadata in no fixed order, but the same content should always be the same bytes.
     let mut json = b"{\"__metadata__\":".to_vec();
     serde_json::to_writer(&mut json, &metadata).map_err(internal)?;
     if !tensors.is_empty() {

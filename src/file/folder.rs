@@ -1,4 +1,4 @@
-//! A folder made under another name, which it loses when it is complete.
+//! A folder is written under a temporary name, and renamed when it is complete.
 
 use super::target::Target;
 use super::{flush_folder, folder_of, io_error, temporary_name, write_atomically};
@@ -54,13 +54,13 @@ fn create(name: &Path, target: &Target) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     if target.old.is_some() {
-        // As for a file: nobody looks into it who could not look into the old one.
+        // The new folder is private until it has the mode of the old one.
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     }
     builder.create(name)
 }
 
-/// A folder is opened for this only if there is an old one: to open it takes a descriptor.
+/// Opens the folder only if it replaces another one, because that takes a descriptor.
 fn pass_on(name: &Path, target: &Target) -> io::Result<()> {
     match target.old {
         Some(_) if cfg!(unix) => target.pass_on(&File::open(name)?),

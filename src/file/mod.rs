@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `target` | what stands at a name that is written to: links followed, kinds refused, mode and owner kept |
+//! | `target` | where to write: links are followed, pipes and devices refused, mode and owner kept |
 //! | `whole` | a file written under another name and then renamed |
 //! | `folder` | the same for a folder |
 

@@ -1,4 +1,4 @@
-//! What stands at a name before it is written: a link leads to its target, anything but a file of the right kind stays.
+//! The place that a path stands for when something is written to it. Links are followed. Pipes, devices and sockets are refused.
 
 use super::{folder_of, io_error};
 use crate::error::{Error, Result};
@@ -6,16 +6,16 @@ use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a file or folder goes, and what is there now.
+/// The place of a file or folder to write, and what is there now.
 pub struct Target {
-    /// The name to write: that of the link's target, if the given name is a link.
+    /// The path to write: for a link, that of its target.
     pub path: PathBuf,
-    /// What is replaced.
+    /// The file or empty folder that is replaced.
     pub old: Option<Metadata>,
 }
 
 impl Target {
-    /// The place of a file: nothing, or a regular file.
+    /// The place of a file. Nothing or a regular file may be there.
     pub fn of_file(path: &Path) -> Result<Self> {
         let target = Self::find(path)?;
         match target.old.as_ref().map(Metadata::file_type) {
@@ -24,15 +24,14 @@ impl Target {
         }
     }
 
-    /// The place of a folder: nothing, or an empty folder.
+    /// The place of a folder. Nothing or an empty folder may be there.
     pub fn of_folder(path: &Path) -> Result<Self> {
-        // A link with a slash behind it cannot be told from the folder that it leads to; `components` drop the slash.
+        // With a slash at its end, a link looks like the folder that it leads to. `components` drops the slash.
         let target = Self::find(path.components().as_path())?;
         let Some(kind) = target.old.as_ref().map(Metadata::file_type) else { return Ok(target) };
         if !kind.is_dir() {
             return Err(Error::Io(format!("{}: is {}, not a directory", path.display(), name_of(kind))));
         }
-        // A file is not opened to find this out: to open a pipe waits for a writer.
         let mut entries = fs::read_dir(&target.path).map_err(|e| io_error(path, &e))?;
         match entries.next() {
             None => Ok(target),
@@ -42,14 +41,14 @@ impl Target {
 
     fn find(path: &Path) -> Result<Self> {
         let failed = |e: io::Error| io_error(path, &e);
-        // Follows all links; a loop of them is an error of the system's here.
+        // This follows all links, and fails if they form a loop.
         let old = match fs::metadata(path) {
             Ok(old) => Some(old),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(failed(e)),
         };
         let mut place = path.to_path_buf();
-        // As many links as Linux follows. There are fewer, unless somebody makes more at this moment.
+        // The limit of Linux. Without it, links that change at this moment could keep the loop running.
         for _ in 0..40 {
             match fs::symlink_metadata(&place) {
                 Ok(there) if there.is_symlink() => {
@@ -74,7 +73,7 @@ impl Target {
         let group = kept(now.gid(), old.gid(), &|| fchown(new, None, Some(old.gid())));
         let mut mode = old.mode() & if owner && group { 0o7777 } else { 0o777 };
         if !group {
-            // Another group gets no more than everybody.
+            // The file has another group than before, which gets the permissions of everybody.
             mode = (mode & !0o070) | ((mode & 0o007) << 3);
         }
         match now.mode() & 0o7777 == mode {
@@ -89,7 +88,7 @@ impl Target {
     }
 }
 
-/// Finds early that a file could not be written to `path`: for want of its folder, or because something else is there.
+/// Finds early that a file cannot be written to `path`: its folder is missing, or something else is there.
 pub fn check_target(path: &Path) -> Result<()> {
     let target = Target::of_file(path)?;
     let folder = folder_of(&target.path);

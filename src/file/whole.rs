@@ -1,4 +1,4 @@
-//! A file written under another name, which it loses when it is complete.
+//! A file is written under a temporary name, and renamed when it is complete.
 
 use super::target::Target;
 use super::{flush_folder, folder_of, io_error, named_beside, temporary_name};
@@ -40,7 +40,7 @@ fn temporary_file(target: &Target) -> io::Result<(PathBuf, File)> {
     options.write(true).read(true).create_new(true);
     #[cfg(unix)]
     if target.old.is_some() {
-        // Nobody reads the new file who could not read the old one, whose mode it is given in the end.
+        // The new file is private until it has the mode of the old one.
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     let create = |name: &Path| options.open(name);

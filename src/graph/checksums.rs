@@ -1,4 +1,4 @@
-//! The checksums of a store: in its description, the CRC-32 of every array's file, by its name, and that of the description.
+//! The checksums of a store. Its description, `meta.json`, has a CRC-32 of each file and of itself.
 
 use crate::error::{Error, Result};
 use crate::kernel::MappedFile;
@@ -12,30 +12,30 @@ use std::path::PathBuf;
 pub struct Checksums(BTreeMap<String, u32>);
 
 impl Checksums {
-    /// Takes `{"name": number, …}`.
+    /// Reads `{"name": number, …}`.
     pub fn parse(json: &Value) -> Option<Self> {
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let entries = json.as_object()?.iter().map(|(name, value)| Some((name.clone(), number(value)?)));
         Some(Checksums(entries.collect::<Option<_>>()?))
     }
 
-    /// Notes what a file has.
+    /// Sets the checksum of a file.
     pub fn set(&mut self, name: &str, sum: u32) {
         self.0.insert(name.to_string(), sum);
     }
 
-    /// What a file should have.
+    /// The checksum that a file should have.
     pub fn get(&self, name: &str) -> Option<u32> {
         self.0.get(name).copied()
     }
 
-    /// The names and what they should have.
+    /// Each name with its checksum.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
         self.0.iter().map(|(name, &sum)| (name.as_str(), sum))
     }
 }
 
-/// `BadFormat` unless a file has the checksum that it should have.
+/// Fails with `BadFormat` if a file has another checksum than it should have.
 pub fn compare(name: &str, wanted: u32, found: u32) -> Result<()> {
     match wanted == found {
         true => Ok(()),
@@ -45,13 +45,13 @@ pub fn compare(name: &str, wanted: u32, found: u32) -> Result<()> {
     }
 }
 
-/// Reads mapped files, each with its name and what it should have, and compares.
+/// Reads mapped files and compares them: each with its name and the checksum that it should have.
 pub fn compare_all(files: &[(String, MappedFile, u32)]) -> Result<()> {
     files.iter().try_for_each(|(name, file, wanted)| compare(name, *wanted, file.read_in_order(crc32fast::hash)))
 }
 
-/// The checksum of a description: of its JSON without blanks, with sorted keys, and without this checksum, whose path the
-/// `keys` are.
+/// The checksum of a description: the CRC-32 of its JSON, with sorted keys and without blanks. The checksum itself, which is
+/// at the path `keys`, is left out.
 pub fn of_json(json: &Value, keys: [&str; 2]) -> u32 {
     let mut json = json.clone();
     if let Some(sums) = json.get_mut(keys[0]).and_then(Value::as_object_mut) {
@@ -69,14 +69,14 @@ fn sorted(json: &Value) -> String {
     format!("{{{}}}", entries.join(","))
 }
 
-/// Sums up what is read or written through it.
+/// Computes the checksum of what is read or written through it.
 pub struct Summed<S> {
     stream: S,
     sum: crc32fast::Hasher,
 }
 
 impl<S> Summed<S> {
-    /// Sums up from here on.
+    /// Starts at this place of the stream.
     pub fn new(stream: S) -> Self {
         Summed { stream, sum: crc32fast::Hasher::new() }
     }
@@ -107,12 +107,12 @@ impl<S: Write> Write for Summed<S> {
     }
 }
 
-/// The mapped files of the store that a graph was loaded from, which are not compared before somebody asks. They stay mapped
-/// when the graph has received other arrays, or copies of its own, for a copy of a damaged array is damaged too.
+/// The files that a graph maps from its store, which [`Unverified::verify`] compares. They stay mapped when the graph receives
+/// other arrays or makes copies of its own, because a copy of a damaged array is damaged too.
 pub struct Unverified {
-    /// The store.
+    /// The directory of the store.
     pub directory: PathBuf,
-    /// Each file with its name and what it should have; `None` in a store without checksums.
+    /// Each file with its name and its checksum; `None` if the store has no checksums.
     pub files: Option<Vec<(String, MappedFile, u32)>>,
 }
 

@@ -9,7 +9,7 @@
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
 //! | `npz`, `npy`, `store`, `text` | the formats of files |
-//! | `checksums` | what tells that a store was damaged |
+//! | `checksums` | how damage to a store is found |
 
 mod adjacency;
 mod aggregate;

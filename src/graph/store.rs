@@ -12,8 +12,8 @@
 //! memory unless it is A itself. Arrays of other types than 64-bit offsets, 32-bit ids and 32-bit reals are converted, and
 //! then live in memory too.
 //!
-//! A library's store also has [`Checksums`]. On load they are compared for all files but those that stay mapped, which would
-//! have to be read in full; [`Graph::verify`] does that.
+//! A store that the library wrote has [`Checksums`]. Loading compares all files except those that stay mapped, because it does
+//! not read these in full. [`Graph::verify`] compares the rest.
 
 use super::adjacency::{Adjacency, Normalization, Origin};
 use super::checksums::{self, Checksums, Summed, Unverified};
@@ -50,8 +50,6 @@ const ARRAYS: [&str; 13] = [
     "val.npy",
     "test.npy",
 ];
-/// Arrays that a graph copies, so that they are read in full anyway.
-const COPIED: [&str; 5] = ["self_loops.npy", "labels.npy", "train.npy", "val.npy", "test.npy"];
 const NORMALIZATIONS: [(Normalization, &str); 3] =
     [(Normalization::Symmetric, "symmetric"), (Normalization::Row, "row"), (Normalization::None, "none")];
 
@@ -61,7 +59,7 @@ impl Graph {
         let mut store = Store { directory, sums: None, mapped: RefCell::default() };
         store.graph().map_err(|e| match e {
             Error::Io(_) | Error::OutOfMemory(_) => e,
-            // A damaged array may first show in another one, which would be named in vain.
+            // A damaged array can make the check of another one fail, which would be named then.
             e => checksums::compare_all(&store.mapped.borrow()).err().unwrap_or(e).in_file(directory),
         })
     }
@@ -152,7 +150,7 @@ impl Meta {
         if json["format"] != FORMAT {
             return Err(expect("format", &format!("\"{FORMAT}\"")));
         }
-        // Before the version, which may be what was damaged: the versions to come keep this checksum.
+        // Compared before the version, which may be what is damaged. Later versions keep this checksum.
         let sums = match &json[CHECKSUMS] {
             serde_json::Value::Null => None,
             value => Some(Checksums::parse(value).ok_or_else(|| expect(CHECKSUMS, "an object of 32-bit numbers"))?),
@@ -248,7 +246,11 @@ impl Store<'_> {
                 })?;
             }
         }
-        let files = self.sums.is_some().then(|| self.mapped.take());
+        // Files that were mapped and then copied have been read in full anyway.
+        let (mapped, copied): (Vec<_>, Vec<_>) =
+            self.mapped.take().into_iter().partition(|(_, file, _)| file.is_in_use());
+        checksums::compare_all(&copied)?;
+        let files = self.sums.is_some().then_some(mapped);
         graph.unverified = Some(Unverified { directory: self.directory.to_path_buf(), files });
         Ok(graph)
     }
@@ -376,12 +378,9 @@ impl Store<'_> {
         self.sums.as_ref()?.get(file_name)
     }
 
-    /// Compares a mapped file if it is to be copied, else leaves that for later.
+    /// Leaves a mapped file to be compared later.
     fn note_mapped(&self, file_name: String, file: Option<MappedFile>) -> Result<()> {
         let (Some(wanted), Some(file)) = (self.wanted(&file_name), file) else { return Ok(()) };
-        if COPIED.contains(&file_name.as_str()) {
-            return checksums::compare(&file_name, wanted, file.read_in_order(crc32fast::hash));
-        }
         let mut mapped = self.mapped.borrow_mut();
         crate::error::try_reserve(&mut mapped, 1, "names of files")?;
         mapped.push((file_name, file, wanted));
@@ -389,7 +388,7 @@ impl Store<'_> {
     }
 }
 
-/// Puts files into a folder, and notes their checksums.
+/// Writes files into a folder, and keeps their checksums.
 struct Writer<'a> {
     folder: &'a mut file::Folder,
     sums: Checksums,
@@ -398,7 +397,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Writes numbers as they are, at a place in the file where they can be mapped.
     fn array<T: Stored>(&mut self, name: &'static str, shape: &[usize], numbers: &[T]) -> Result<()> {
-        /// Bytes that are still in the processor's cache when they are written after they were summed up.
+        /// Bytes that fit the processor's cache, so that they are read from memory once.
         const AT_ONCE: usize = 1 << 16;
         let mut sum = 0;
         self.folder.write(name, |w| {

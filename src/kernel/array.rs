@@ -45,6 +45,11 @@ unsafe impl<T: Number> Sync for Lent<T> {}
 pub struct MappedFile(Arc<memmap2::Mmap>);
 
 impl MappedFile {
+    /// Whether an array is still mapped from it.
+    pub fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Passes its bytes to `read`, which reads them from the first to the last.
     pub fn read_in_order<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         #[cfg(unix)]
@@ -175,9 +180,13 @@ mod tests {
         assert_eq!(array.bytes(), 0);
         let bytes = array.mapped_file().unwrap().read_in_order(|bytes| bytes.to_vec());
         assert_eq!((bytes.len(), bytes[8]), (20, 1));
+        let file = array.mapped_file().unwrap();
         let again = array.try_clone().unwrap();
         array.own().unwrap()[1] = 7;
         assert_eq!((&*array, &*again), (&[1, 7, 3][..], &[1, -2, 3][..]));
+        assert!(file.is_in_use());
+        drop(again);
+        assert!(!file.is_in_use());
     }
 
     #[test]

@@ -81,11 +81,7 @@ def test_a_damaged_store_is_found_on_load_or_by_verify():
         pl.Graph.from_scipy(a, features=x, labels=y, train=nodes[:9]).save_store(f"{path}/store")
         pl.Graph.load(f"{path}/store").verify()
         for name, when in (("features", "verify"), ("labels", "load")):
-            with open(f"{path}/store/{name}.npy", "r+b") as file:
-                file.seek(-1, os.SEEK_END)
-                last = file.read()
-                file.seek(-1, os.SEEK_END)
-                file.write(bytes([last[0] ^ 1]))
+            flip_last(f"{path}/store/{name}.npy")
             text = f"{name}.npy does not match its checksum"
             if when == "load":
                 raises(pl.BadFormatError, pl.Graph.load, f"{path}/store", text=text)
@@ -95,6 +91,47 @@ def test_a_damaged_store_is_found_on_load_or_by_verify():
         write(f"{path}/s", {}, indptr=a.indptr.astype(np.int64), indices=a.indices, features=x)
         raises(pl.MissingDataError, pl.Graph.load(f"{path}/s").verify, text="has no checksums")
     pl.Graph.from_scipy(a).verify()
+
+
+def test_a_store_of_numpy_with_checksums_is_compared_where_it_is_copied():
+    a, x, y, _ = data(symmetric=False)
+    for normalization, when in (("none", "verify"), ("row", "load")):
+        for number in (np.float32, np.float64):
+            with folder() as path:
+                write(f"{path}/s", {"normalization": normalization}, indptr=a.indptr.astype(np.int64), indices=a.indices,
+                      values=a.data.astype(number), features=x, labels=y)
+                add_checksums(f"{path}/s")
+                pl.Graph.load(f"{path}/s").verify()
+                flip_last(f"{path}/s/values.npy")
+                text = "values.npy does not match its checksum"
+                if when == "verify" and number == np.float32:
+                    raises(pl.BadFormatError, pl.Graph.load(f"{path}/s").verify, text=text)
+                else:
+                    raises(pl.BadFormatError, pl.Graph.load, f"{path}/s", text=text)
+
+
+def add_checksums(store):
+    """As docs/howto/big-graph.md has it."""
+    with open(f"{store}/meta.json") as file:
+        meta = json.load(file)
+    meta["checksums"] = {}
+    for name in os.listdir(store):
+        if name.endswith(".npy"):
+            with open(f"{store}/{name}", "rb") as file:
+                meta["checksums"][name] = zlib.crc32(file.read())
+    text = json.dumps(meta, sort_keys=True, separators=(",", ":"))
+    meta["checksums"]["meta.json"] = zlib.crc32(text.encode())
+    with open(f"{store}/meta.json", "w") as file:
+        json.dump(meta, file)
+
+
+def flip_last(path):
+    """Flips a bit of the last byte but two: of a number it changes little."""
+    with open(path, "r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        byte = file.read(1)
+        file.seek(-3, os.SEEK_END)
+        file.write(bytes([byte[0] ^ 1]))
 
 
 def test_the_library_maps_what_numpy_stores():
