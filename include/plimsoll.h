@@ -86,6 +86,12 @@
  * the order of batches (plim_train_options_set_seed()), the draws of an estimator
  * (plim_estimator_set_seed()), and the draws of a measurement (plim_probe_options_set_seed()).
  *
+ * Files. A file that is written appears whole or not at all. It replaces a regular file of that name
+ * and keeps its mode and, if the process may, its owner and group. A symbolic link stays, and the
+ * file that it leads to is replaced or created. A directory, a pipe, a device or a socket of that
+ * name stays as it is, and the call fails with PLIM_ERROR_IO. A directory that is written replaces
+ * an empty one in the same way. Only regular files are read.
+ *
  * Types. Node ids are int32_t, offsets int64_t, counts size_t, and data float, row-major. Numbers
  * must be finite unless an entry allows INFINITY. Paths are non-empty strings, passed to the
  * operating system as they are. Texts are UTF-8. The value of a constant never changes.
@@ -812,7 +818,8 @@ plim_status plim_graph_from_edge_list(const char *path,
  * A store is a directory that plim_graph_save_store() or NumPy made. Its arrays are mapped into memory, not read: a graph may
  * be larger than memory, and sampled gradients touch only what they draw. Nothing may write to its files as long as the graph
  * lives; a file that is cut short meanwhile ends the process with SIGBUS. Offsets, ids and weights are checked once, here;
- * dense features are not, and one that is not finite shows as PLIM_ERROR_DIVERGED when it is used. The bound of
+ * dense features are not, and one that is not finite shows as PLIM_ERROR_DIVERGED when it is used. A store that the library
+ * wrote has checksums. They are compared here for all but the mapped arrays, and there by plim_graph_verify(). The bound of
  * plim_graph_set_cache() is 0 at first.
  *
  * @param path  a file name, or that of a store's directory.
@@ -834,8 +841,8 @@ plim_status plim_graph_load(const char *path,
  * @param graph  the graph.
  * @param path   a file name, ending in .npz by custom.
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
- *         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
+ *         written), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
 plim_status plim_graph_save(const plim_graph *graph,
                             const char *path);
@@ -845,16 +852,31 @@ plim_status plim_graph_save(const plim_graph *graph,
  *
  * indptr.npy, indices.npy and values.npy hold Â, which is ready for use as it is; features.npy [n, d] (or
  * features_indptr.npy, features_indices.npy, features_data.npy), labels.npy, train.npy, val.npy and test.npy are as in an
- * .npz file. numpy.load(mmap_mode="r") reads each. The directory appears whole or not at all.
+ * .npz file. numpy.load(mmap_mode="r") reads each. meta.json has a CRC-32 of each file. The directory appears whole or not at
+ * all.
  *
  * @param graph      the graph.
  * @param directory  a name that is not taken yet, or that of an empty directory.
  *
  * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty name), PLIM_ERROR_IO (it cannot be written,
- *         or is there and not empty), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+ *         or something else than an empty directory is there), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
  */
 plim_status plim_graph_save_store(const plim_graph *graph,
                                   const char *directory);
+
+/**
+ * Checks the arrays that a graph maps from a store: reads them from end to end, and compares them with the store's checksums.
+ *
+ * plim_graph_load() has compared all other files of the store. The check covers the files as they were mapped, even if the graph
+ * has received other features or another normalisation meanwhile. Its time is that of reading the store.
+ *
+ * @param graph  the graph; one that was not loaded from a store has nothing to check.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_BAD_FORMAT: an array differs from what was written; plim_last_error() names it.
+ *         PLIM_ERROR_MISSING_DATA: the store has no checksums, for example because NumPy wrote it.
+ */
+plim_status plim_graph_verify(const plim_graph *graph);
 
 /**
  * Limits the memory for ÂX, the product that an exact input layer reads.
@@ -1108,7 +1130,7 @@ plim_status plim_model_load(const char *path,
 
 /**
  * Writes a model to a safetensors file: a tensor `convs.{l}.lin.weight` of shape [fan_out, fan_in]
- * for each layer l, and λ as metadata.
+ * for each layer l, and λ and checksums as metadata, which plim_model_load() compares.
  *
  * The number of threads is not saved. An existing file is replaced only when the new one is
  * complete.

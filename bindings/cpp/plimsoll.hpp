@@ -383,6 +383,9 @@ public:
     detail::check(plim_graph_save_store(get(), detail::c_path(directory)));
   }
 
+  /// Reads the arrays that are mapped from a store, and compares them with its checksums.
+  void verify() const { detail::check(plim_graph_verify(get())); }
+
   /// Limits the memory for ÂX, in bytes.
   void set_cache(std::size_t max_bytes) { detail::check(plim_graph_set_cache(get(), max_bytes)); }
 

@@ -287,7 +287,8 @@ pub unsafe extern "C" fn plim_graph_from_edge_list(
 /// A store is a directory that plim_graph_save_store() or NumPy made. Its arrays are mapped into memory, not read: a graph may
 /// be larger than memory, and sampled gradients touch only what they draw. Nothing may write to its files as long as the graph
 /// lives; a file that is cut short meanwhile ends the process with SIGBUS. Offsets, ids and weights are checked once, here;
-/// dense features are not, and one that is not finite shows as PLIM_ERROR_DIVERGED when it is used. The bound of
+/// dense features are not, and one that is not finite shows as PLIM_ERROR_DIVERGED when it is used. A store that the library
+/// wrote has checksums. They are compared here for all but the mapped arrays, and there by plim_graph_verify(). The bound of
 /// plim_graph_set_cache() is 0 at first.
 ///
 /// @param path  a file name, or that of a store's directory.
@@ -316,8 +317,8 @@ pub unsafe extern "C" fn plim_graph_load(path: *const c_char, out: *mut *mut pli
 /// @param graph  the graph.
 /// @param path   a file name, ending in .npz by custom.
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO,
-///         PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path), PLIM_ERROR_IO (it cannot be
+///         written), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const c_char) -> plim_status {
@@ -333,13 +334,14 @@ pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const 
 ///
 /// indptr.npy, indices.npy and values.npy hold Â, which is ready for use as it is; features.npy [n, d] (or
 /// features_indptr.npy, features_indices.npy, features_data.npy), labels.npy, train.npy, val.npy and test.npy are as in an
-/// .npz file. numpy.load(mmap_mode="r") reads each. The directory appears whole or not at all.
+/// .npz file. numpy.load(mmap_mode="r") reads each. meta.json has a CRC-32 of each file. The directory appears whole or not at
+/// all.
 ///
 /// @param graph      the graph.
 /// @param directory  a name that is not taken yet, or that of an empty directory.
 ///
 /// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty name), PLIM_ERROR_IO (it cannot be written,
-///         or is there and not empty), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
+///         or something else than an empty directory is there), PLIM_ERROR_INVALID_HANDLE or PLIM_ERROR_BUSY.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directory: *const c_char) -> plim_status {
@@ -349,6 +351,22 @@ pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directo
         let directory = unsafe { ptr::path("directory", directory) }?;
         graph.read()?.save_store(directory).for_the(format_args!("store {}", directory.display()))
     })
+}
+
+/// Checks the arrays that a graph maps from a store: reads them from end to end, and compares them with the store's checksums.
+///
+/// plim_graph_load() has compared all other files of the store. The check covers the files as they were mapped, even if the graph
+/// has received other features or another normalisation meanwhile. Its time is that of reading the store.
+///
+/// @param graph  the graph; one that was not loaded from a store has nothing to check.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_BAD_FORMAT: an array differs from what was written; plim_last_error() names it.
+///         PLIM_ERROR_MISSING_DATA: the store has no checksums, for example because NumPy wrote it.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_graph_verify(graph: *const plim_graph) -> plim_status {
+    guard(|| ptr::handle("graph", graph)?.read()?.verify())
 }
 
 /// Limits the memory for ÂX, the product that an exact input layer reads.

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut pli
 }
 
 /// Writes a model to a safetensors file: a tensor `convs.{l}.lin.weight` of shape [fan_out, fan_in]
-/// for each layer l, and λ as metadata.
+/// for each layer l, and λ and checksums as metadata, which plim_model_load() compares.
 ///
 /// The number of threads is not saved. An existing file is replaced only when the new one is
 /// complete.

@@ -10,9 +10,11 @@
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
 //! | `npz`, `npy`, `store`, `text` | the formats of files |
+//! | `checksums` | how damage to a store is found |
 
 mod adjacency;
 mod aggregate;
+mod checksums;
 mod csr;
 mod features;
 mod mixture;
@@ -76,6 +78,8 @@ pub struct Graph {
     identity: bool,
     cache_bytes: usize,
     operators: Operators,
+    /// The files of the store that this graph was loaded from.
+    unverified: Option<checksums::Unverified>,
     version: u64,
 }
 
@@ -126,6 +130,12 @@ impl Graph {
         Err(Error::BadFormat("neither an .npz nor a Matrix Market file".to_string()).in_file(path))
     }
 
+    /// Reads every array that was mapped from a store, and compares it with the store's checksums. `MissingData` if the store
+    /// has none; a graph that is not from a store has nothing to compare.
+    pub fn verify(&self) -> Result<()> {
+        self.unverified.as_ref().map_or(Ok(()), checksums::Unverified::verify)
+    }
+
     /// Takes a matrix as it is, as A and as Â. Every entry is checked, and rows must be sorted. `indptr` must have
     /// passed [`check_indptr`].
     pub fn view_csr(indptr: Array<i64>, indices: Array<i32>, values: Option<Array<f32>>) -> Result<Self> {
@@ -150,6 +160,7 @@ impl Graph {
             splits: Default::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
             operators: Operators::default(),
+            unverified: None,
             version: next_version(),
         }
     }

@@ -11,14 +11,19 @@
 //! A library's store holds Â, so that nothing is computed on load. One made with NumPy alone holds A; its Â then lives in
 //! memory unless it is A itself. Arrays of other types than 64-bit offsets, 32-bit ids and 32-bit reals are converted, and
 //! then live in memory too.
+//!
+//! A store that the library wrote has [`Checksums`]. Loading compares all files except those that stay mapped, because it does
+//! not read these in full. [`Graph::verify`] compares the rest.
 
 use super::adjacency::{Adjacency, Normalization, Origin};
+use super::checksums::{self, Checksums, Summed, Unverified};
 use super::csr::Csr;
 use super::npy::{self, Header, Number, Stored, check_csr, expect_len, missing};
 use super::{Graph, Matrix, SPLITS, Split};
 use crate::error::{Error, Result};
 use crate::file;
-use crate::kernel::{Array, bytes_of};
+use crate::kernel::{Array, MappedFile, bytes_of};
+use std::cell::RefCell;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -28,47 +33,64 @@ pub const META: &str = "meta.json";
 
 const FORMAT: &str = "plimsoll-store";
 const VERSION: u64 = 1;
-const KEYS: [&str; 7] = ["format", "version", "matrix", "normalization", "undirected", "num_features", "num_classes"];
+const CHECKSUMS: &str = "checksums";
+const KEYS: [&str; 8] =
+    ["format", "version", "matrix", "normalization", "undirected", "num_features", "num_classes", CHECKSUMS];
+const ARRAYS: [&str; 13] = [
+    "indptr.npy",
+    "indices.npy",
+    "values.npy",
+    "self_loops.npy",
+    "weights.npy",
+    "features.npy",
+    "features_indptr.npy",
+    "features_indices.npy",
+    "features_data.npy",
+    "labels.npy",
+    "train.npy",
+    "val.npy",
+    "test.npy",
+];
 const NORMALIZATIONS: [(Normalization, &str); 3] =
     [(Normalization::Symmetric, "symmetric"), (Normalization::Row, "row"), (Normalization::None, "none")];
 
 impl Graph {
     /// Opens a store.
     pub(super) fn load_store(directory: &Path) -> Result<Self> {
-        let store = Store { directory };
+        let mut store = Store { directory, sums: None, mapped: RefCell::default() };
         store.graph().map_err(|e| match e {
             Error::Io(_) | Error::OutOfMemory(_) => e,
-            e => e.in_file(directory),
+            // A damaged array can make the check of another one fail, which would be named then.
+            e => checksums::compare_all(&store.mapped.borrow()).err().unwrap_or(e).in_file(directory),
         })
     }
 
     /// Writes the graph as a store, into a directory that is not there yet or is empty.
     pub fn save_store(&self, directory: &Path) -> Result<()> {
         file::write_folder_atomically(directory, |folder| {
+            let mut out = Writer { folder, sums: Checksums::default() };
             let (operator, weights, loops) = self.adjacency.parts();
-            write(folder, "indptr.npy", &[operator.indptr.len()], &operator.indptr)?;
-            write(folder, "indices.npy", &[operator.indices.len()], &operator.indices)?;
-            write(folder, "values.npy", &[operator.values.len()], &operator.values)?;
-            write(folder, "self_loops.npy", &[loops.len()], loops)?;
+            out.array("indptr.npy", &[operator.indptr.len()], &operator.indptr)?;
+            out.array("indices.npy", &[operator.indices.len()], &operator.indices)?;
+            out.array("values.npy", &[operator.values.len()], &operator.values)?;
+            out.array("self_loops.npy", &[loops.len()], loops)?;
             if let Some(weights) = weights {
-                write(folder, "weights.npy", &[weights.len()], weights)?;
+                out.array("weights.npy", &[weights.len()], weights)?;
             }
             match self.features.as_deref() {
                 None => {}
-                Some(Matrix::Dense { data, width }) => {
-                    write(folder, "features.npy", &[self.num_nodes(), *width], data)?
-                }
+                Some(Matrix::Dense { data, width }) => out.array("features.npy", &[self.num_nodes(), *width], data)?,
                 Some(Matrix::Sparse { csr, .. }) => {
-                    write(folder, "features_indptr.npy", &[csr.indptr.len()], &csr.indptr)?;
-                    write(folder, "features_indices.npy", &[csr.indices.len()], &csr.indices)?;
-                    write(folder, "features_data.npy", &[csr.values.len()], &csr.values)?;
+                    out.array("features_indptr.npy", &[csr.indptr.len()], &csr.indptr)?;
+                    out.array("features_indices.npy", &[csr.indices.len()], &csr.indices)?;
+                    out.array("features_data.npy", &[csr.values.len()], &csr.values)?;
                 }
             }
             if let Some(labels) = &self.labels {
-                write(folder, "labels.npy", &[labels.len()], labels)?;
+                out.array("labels.npy", &[labels.len()], labels)?;
             }
             for (split, file) in [(Split::Train, "train.npy"), (Split::Val, "val.npy"), (Split::Test, "test.npy")] {
-                write(folder, file, &[self.split(split).len()], self.split(split))?;
+                out.array(file, &[self.split(split).len()], self.split(split))?;
             }
             let meta = Meta {
                 holds_operator: true,
@@ -76,8 +98,10 @@ impl Graph {
                 undirected: self.adjacency.origin() == Origin::Edges,
                 num_features: self.num_features(),
                 num_classes: self.stated_classes(),
+                sums: Some(out.sums),
             };
-            folder.write(META, |w| w.write_all(meta.to_string().as_bytes()).map_err(|e| Error::Io(e.to_string())))
+            let text = meta.with_its_checksum()?.to_string();
+            out.folder.write(META, |w| w.write_all(text.as_bytes()).map_err(|e| Error::of_system("write the description", &e)))
         })
     }
 }
@@ -94,6 +118,8 @@ struct Meta {
     num_features: usize,
     /// `"num_classes"`: as stated; counted from the labels if missing or 0.
     num_classes: usize,
+    /// `"checksums"`: of each file, and of this description.
+    sums: Option<Checksums>,
 }
 
 impl std::fmt::Display for Meta {
@@ -107,17 +133,39 @@ impl std::fmt::Display for Meta {
         if self.num_classes > 0 {
             writeln!(f, "  \"num_classes\": {},", self.num_classes)?;
         }
-        writeln!(f, "  \"num_features\": {}\n}}", self.num_features)
+        write!(f, "  \"num_features\": {}", self.num_features)?;
+        if let Some(sums) = &self.sums {
+            let sums: Vec<String> = sums.iter().map(|(name, sum)| format!("    \"{name}\": {sum}")).collect();
+            write!(f, ",\n  \"{CHECKSUMS}\": {{\n{}\n  }}", sums.join(",\n"))?;
+        }
+        writeln!(f, "\n}}")
     }
 }
 
 impl Meta {
+    /// Adds the checksum of all the rest.
+    fn with_its_checksum(mut self) -> Result<Self> {
+        let json = serde_json::from_str(&self.to_string()).map_err(|e| Error::Internal(e.to_string()))?;
+        let sum = checksums::of_json(&json, [CHECKSUMS, META]);
+        self.sums.get_or_insert_default().set(META, sum);
+        Ok(self)
+    }
+
     fn parse(text: &[u8]) -> Result<Self> {
         let bad = |text: String| Error::BadFormat(format!("{META}: {text}"));
         let json: serde_json::Value = serde_json::from_slice(text).map_err(|e| bad(e.to_string()))?;
         let expect = |key: &str, what: &str| bad(format!("\"{key}\" is {}, not {what}", json[key]));
         if json["format"] != FORMAT {
             return Err(expect("format", &format!("\"{FORMAT}\"")));
+        }
+        // Compared before the version, which may be what is damaged. Later versions keep this checksum.
+        let sums = match &json[CHECKSUMS] {
+            serde_json::Value::Null => None,
+            value => Some(Checksums::parse(value).ok_or_else(|| expect(CHECKSUMS, "an object of 32-bit numbers"))?),
+        };
+        if let Some(sums) = &sums {
+            let wanted = sums.get(META).ok_or_else(|| bad(format!("\"{CHECKSUMS}\" has no \"{META}\"")))?;
+            checksums::compare(META, wanted, checksums::of_json(&json, [CHECKSUMS, META]))?;
         }
         match json["version"].as_u64() {
             Some(VERSION) => {}
@@ -156,22 +204,32 @@ impl Meta {
             },
             num_features: count("num_features")?,
             num_classes: count("num_classes")?,
+            sums,
         })
     }
 }
 
 struct Store<'a> {
     directory: &'a Path,
+    sums: Option<Checksums>,
+    /// Mapped files that have not been compared.
+    mapped: RefCell<Vec<(String, MappedFile, u32)>>,
 }
 
 impl Store<'_> {
-    fn graph(&self) -> Result<Graph> {
+    fn graph(&mut self) -> Result<Graph> {
         const LONGEST_META: u64 = 1 << 20;
         let path = self.directory.join(META);
+        if !self.has(META)? {
+            let text = format!("is a directory, but no store: a store has {META}, indptr.npy and indices.npy");
+            return Err(Error::BadFormat(text));
+        }
         let mut text = Vec::new();
         let read = file::open(&path)?.take(LONGEST_META).read_to_end(&mut text);
         read.map_err(|e| file::io_error(&path, &e))?;
-        let meta = Meta::parse(&text)?;
+        let mut meta = Meta::parse(&text)?;
+        self.sums = meta.sums.take();
+        self.check_members()?;
         let mut graph = Graph::new(self.adjacency(&meta)?);
         graph.cache_bytes = 0;
         let n = graph.num_nodes();
@@ -196,7 +254,35 @@ impl Store<'_> {
                 })?;
             }
         }
+        // Files that were mapped and then copied have been read in full anyway.
+        let (mapped, copied): (Vec<_>, Vec<_>) =
+            self.mapped.take().into_iter().partition(|(_, file, _)| file.is_in_use());
+        checksums::compare_all(&copied)?;
+        let files = self.sums.is_some().then_some(mapped);
+        graph.unverified = Some(Unverified { directory: self.directory.to_path_buf(), files });
         Ok(graph)
+    }
+
+    fn has(&self, name: &str) -> Result<bool> {
+        let path = self.directory.join(name);
+        path.try_exists().map_err(|e| file::io_error(&path, &e))
+    }
+
+    /// Checks that the files with a checksum are there, and no others.
+    fn check_members(&self) -> Result<()> {
+        let Some(sums) = &self.sums else { return Ok(()) };
+        for name in ARRAYS {
+            let text = match (sums.get(name).is_some(), self.has(name)?) {
+                (true, false) => format!("{name} has a checksum, but is missing"),
+                (false, true) => format!("{name} has no checksum in {META}, but other files have"),
+                _ => continue,
+            };
+            return Err(Error::BadFormat(text));
+        }
+        match sums.iter().find(|(name, _)| *name != META && !ARRAYS.contains(name)) {
+            Some((name, _)) => Err(Error::BadFormat(format!("{META}: \"{name}\" is no array of a store"))),
+            None => Ok(()),
+        }
     }
 
     fn adjacency(&self, meta: &Meta) -> Result<Adjacency> {
@@ -265,7 +351,8 @@ impl Store<'_> {
         dimensions: usize,
         convert: impl Fn(Number) -> Result<T>,
     ) -> Result<Option<(Vec<usize>, Array<T>)>> {
-        let path = self.directory.join(format!("{name}.npy"));
+        let file_name = format!("{name}.npy");
+        let path = self.directory.join(&file_name);
         let mut file = match std::fs::metadata(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             _ => file::open(&path)?,
@@ -282,19 +369,54 @@ impl Store<'_> {
                 return Err(Error::BadFormat(text));
             }
             if let Some(array) = Array::map(&file, offset, len).map_err(failed)? {
+                self.note_mapped(file_name, array.mapped_file())?;
                 return Ok(Some((shape, array)));
             }
         }
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut file = Summed::new(&mut file);
         let array = npy::read(name, &mut file, dimensions, convert).map_err(named)?;
+        if let Some(wanted) = self.wanted(&file_name) {
+            checksums::compare(&file_name, wanted, file.sum())?;
+        }
         Ok(Some((array.shape, array.data.into())))
+    }
+
+    fn wanted(&self, file_name: &str) -> Option<u32> {
+        self.sums.as_ref()?.get(file_name)
+    }
+
+    /// Leaves a mapped file to be compared later.
+    fn note_mapped(&self, file_name: String, file: Option<MappedFile>) -> Result<()> {
+        let (Some(wanted), Some(file)) = (self.wanted(&file_name), file) else { return Ok(()) };
+        let mut mapped = self.mapped.borrow_mut();
+        crate::error::try_reserve(&mut mapped, 1, "names of files")?;
+        mapped.push((file_name, file, wanted));
+        Ok(())
     }
 }
 
-/// Writes numbers as they are, at a place in the file where they can be mapped.
-fn write<T: Stored>(folder: &mut file::Folder, name: &'static str, shape: &[usize], numbers: &[T]) -> Result<()> {
-    folder.write(name, |w| {
-        let header = npy::write_header::<T>(shape, w);
-        header.and_then(|()| w.write_all(bytes_of(numbers))).map_err(|e| Error::Io(e.to_string()))
-    })
+/// Writes files into a folder, and keeps their checksums.
+struct Writer<'a> {
+    folder: &'a mut file::Folder,
+    sums: Checksums,
+}
+
+impl Writer<'_> {
+    /// Writes numbers as they are, at a place in the file where they can be mapped.
+    fn array<T: Stored>(&mut self, name: &'static str, shape: &[usize], numbers: &[T]) -> Result<()> {
+        /// Bytes that fit the processor's cache, so that they are read from memory once.
+        const AT_ONCE: usize = 1 << 16;
+        let mut sum = 0;
+        self.folder.write(name, |w| {
+            let mut w = Summed::new(w);
+            let header = npy::write_header::<T>(shape, &mut w);
+            let written =
+                header.and_then(|()| bytes_of(numbers).chunks(AT_ONCE).try_for_each(|part| w.write_all(part)));
+            sum = w.sum();
+            written.map_err(|e| Error::of_system("write an array", &e))
+        })?;
+        self.sums.set(name, sum);
+        Ok(())
+    }
 }

@@ -41,6 +41,27 @@ unsafe impl<T: Number> Send for Lent<T> {}
 // SAFETY: as above.
 unsafe impl<T: Number> Sync for Lent<T> {}
 
+/// A whole file, mapped.
+pub struct MappedFile(Arc<memmap2::Mmap>);
+
+impl MappedFile {
+    /// Whether an array is still mapped from it.
+    pub fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// Passes its bytes to `read`, which reads them from the first to the last.
+    pub fn read_in_order<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        #[cfg(unix)]
+        let _ = self.0.advise(memmap2::Advice::Sequential);
+        let result = read(&self.0);
+        // As [`Array::expect_leaps`] has it.
+        #[cfg(unix)]
+        let _ = self.0.advise(memmap2::Advice::Random);
+        result
+    }
+}
+
 impl<T: Number> Array<T> {
     /// Numbers that stay valid until `owner` is dropped.
     ///
@@ -65,6 +86,14 @@ impl<T: Number> Array<T> {
             return Ok(None);
         }
         Ok(Some(Array::Lent(Lent { start, len, owner: Arc::new(map) })))
+    }
+
+    /// The file that they are mapped from, if they are.
+    pub fn mapped_file(&self) -> Option<MappedFile> {
+        match self {
+            Array::Owned(_) => None,
+            Array::Lent(lent) => Arc::clone(&lent.owner).downcast().ok().map(MappedFile),
+        }
     }
 
     /// Says that from here on numbers are read anywhere, not in order: what follows a page of a mapped file need not be read
@@ -149,9 +178,15 @@ mod tests {
         let mut array = Array::<i32>::map(&file, 8, 3).unwrap().unwrap();
         assert_eq!(*array, [1, -2, 3]);
         assert_eq!(array.bytes(), 0);
+        let bytes = array.mapped_file().unwrap().read_in_order(|bytes| bytes.to_vec());
+        assert_eq!((bytes.len(), bytes[8]), (20, 1));
+        let file = array.mapped_file().unwrap();
         let again = array.try_clone().unwrap();
         array.own().unwrap()[1] = 7;
         assert_eq!((&*array, &*again), (&[1, 7, 3][..], &[1, -2, 3][..]));
+        assert!(file.is_in_use());
+        drop(again);
+        assert!(!file.is_in_use());
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod threads;
 mod trial;
 mod words;
 
-pub use array::{Array, Number, bytes_of};
+pub use array::{Array, MappedFile, Number, bytes_of};
 pub use buffer::Buffer;
 pub use generic::{AT_ONCE, Adam, CHACHA_WORDS, Finish, GROUP, mix, prefetch};
 pub use isa::{Table, available, table};

@@ -8,8 +8,7 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::io::Write;
 use std::path::Path;
 
-/// The single metadata key. Its value is JSON: the format's own map has no order, and the same model should always be written
-/// as the same bytes.
+/// The metadata key. Its value is JSON. The checksums stand beside it, see [`tensors`].
 const KEY: &str = "plimsoll";
 
 fn tensor_name(layer: usize) -> String {
@@ -25,7 +24,7 @@ impl Model {
         };
         let mut tensors = (0..self.num_layers()).map(tensor).collect::<Result<Vec<_>>>()?;
         let about = serde_json::json!({ "model": "gcn", "lambda": self.lambda }).to_string();
-        let head = tensors::head(&mut tensors, (KEY, about))?;
+        let head = tensors::head_with_checksums(&mut tensors, (KEY, about))?;
         file::write_atomically(path, |w| {
             let mut parts = std::iter::once(&head).chain(tensors.iter().map(|tensor| &tensor.bytes));
             parts.try_for_each(|part| w.write_all(part)).map_err(|e| Error::of_system("write the model", &e))
@@ -52,7 +51,7 @@ impl Model {
         let bad = |e: safetensors::SafeTensorError| Error::BadFormat(format!("not a safetensors file: {e}"));
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(bad)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(bad)?;
-        let lambda = match header.metadata().as_ref().and_then(|metadata| metadata.get(KEY)) {
+        let lambda = match tensors::verify(&header, &tensors, KEY)? {
             None => 0.0,
             Some(about) => lambda_of(about)?,
         };

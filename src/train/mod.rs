@@ -236,7 +236,7 @@ impl Run<'_> {
             )));
         }
         if let Some((path, _)) = &self.options.checkpoint {
-            file::check_folder_of(path)?;
+            file::check_target(path)?;
         }
         let sizes = self.options.adaptive.map(|adaptive| Sizes::new(adaptive, self.estimator, self.model));
         self.sizes = sizes.transpose()?;

@@ -20,6 +20,7 @@ static plim_model *made = NULL;
 
 /* One call per function, with `h` in place of the handle. */
 static plim_status graph_save(void *h) { return plim_graph_save((plim_graph *)h, files_path("never-written")); }
+static plim_status graph_verify(void *h) { return plim_graph_verify((plim_graph *)h); }
 static plim_status graph_set_cache(void *h) { return plim_graph_set_cache((plim_graph *)h, 0); }
 static plim_status graph_set_features(void *h) { return plim_graph_set_features((plim_graph *)h, 3, probabilities); }
 static plim_status graph_set_sparse_features(void *h) {
@@ -91,6 +92,7 @@ typedef struct function {
 
 static const function functions[] = {
     {"graph", "plim_graph_save", graph_save},
+    {"graph", "plim_graph_verify", graph_verify},
     {"graph", "plim_graph_set_cache", graph_set_cache},
     {"graph", "plim_graph_set_features", graph_set_features},
     {"graph", "plim_graph_set_sparse_features", graph_set_sparse_features},

@@ -107,6 +107,7 @@ void a_stored_graph_is_mapped() {
   const Graph loaded = Graph::load(path);
   CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
   CHECK(equal(aggregated(loaded), aggregated(graph)));
+  loaded.verify();
   CHECK_ERROR(PLIM_ERROR_IO, "not empty", graph.save_store(path));
   for (const char *name : {"indptr.npy", "indices.npy", "values.npy", "self_loops.npy", "features.npy", "labels.npy",
                            "train.npy", "val.npy", "test.npy", "meta.json"}) {
@@ -139,7 +140,7 @@ void a_view_borrows_until_its_release() {
     CHECK_ERROR(PLIM_ERROR_SHAPE_MISMATCH, "6 elements, not 3 times 3", graph.view_features(3, more, [&] { first++; }));
     CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "row_major[0]", graph.view_features(1, {NAN, 0, 0}, [&] { first++; }));
   }
-  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "indices[1] = 1 does not lie above",
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "indices[1] = 1 is not above",
               Graph::view_csr(3, indptr, unsorted, values, [&] { matrix++; }));
   CHECK(first == 1 && second == 1 && matrix == 1);
   Graph::view_csr(3, indptr, indices, values, nullptr);

@@ -126,8 +126,9 @@ int unlink(const char *path) {
 }
 
 int statx(int at, const char *restrict path, int flags, unsigned mask, struct statx *restrict to) {
-  int fails_now = (path[0] == '\0' ? is_ours(at) : is_watched(path)) && fails(STAT);
-  return fails_now ? -1 : REAL(statx)(at, path, flags, mask, to);
+  const char *volatile name = path; /* Rust asks with NULL whether the system has statx; the compiler believes it cannot be */
+  int fails_now = name != NULL && (name[0] == '\0' ? is_ours(at) : is_watched(name)) && fails(STAT);
+  return fails_now ? -1 : REAL(statx)(at, name, flags, mask, to);
 }
 
 /* A close that fails has closed the file anyway, as on Linux. */

@@ -1,7 +1,7 @@
 """Malformed files: every truncation and every flipped bit of a small valid file of each format.
 
 Promise: loading returns a status or an object that works. It does not crash, hang or exhaust the memory. Every change of a
-checkpoint is detected. To add a format, add a line to FORMATS.
+checkpoint, a model and a store's array is detected. To add a format, add a line to FORMATS.
 
   malformed.py [--long] [format …]          without --long: every truncation, and 3,000 of the flips
 """
@@ -21,8 +21,8 @@ OK, SHAPE, IO, BAD_FORMAT, OUT_OF_MEMORY, UNSUPPORTED = 0, 3, 6, 7, 8, 12
 MEMORY = 2 << 30
 
 
-def load_handle(name, *more):
-    """Loads with plim_…_load(), and uses the result."""
+def load_handle(name, *more, check=None):
+    """Loads with plim_…_load(), uses the result, and asks `check` for a status."""
     kind, _, _ = name.partition("_")
 
     def loads(world, path):
@@ -32,6 +32,7 @@ def load_handle(name, *more):
             return status, out.value == 0x5a5a
         handle = out.value
         state = str(world.witness("plim_" + kind, handle))
+        status = check(world, handle) if check else OK
         getattr(world, kind + "_free")(handle)
         return status, "255" not in state.split(",")[0]
 
@@ -86,16 +87,15 @@ def member(name):
     """One file of a store; the others are intact."""
 
     def save(world, path):
-        if not os.path.exists(world.file("store")):
-            world.ok("graph_save_store", world.make("plim_graph"), world.file("store").encode())
+        world.ok("graph_save_store", world.make("plim_graph"), world.file("store").encode())
         shutil.copy(os.path.join(world.file("store"), name), path)
 
     def loads(world, path):
-        save(world, os.devnull)
         shutil.copy(path, os.path.join(world.file("store"), name))
-        return load_handle("graph_load")(world, world.file("store"))
+        return load_handle("graph_load", check=lambda world, handle: world.graph_verify(handle))(world, world.file("store"))
 
-    return f"store, {name}", save, loads, False
+    # Blanks at the end of JSON have no meaning.
+    return f"store, {name}", save, loads, name != "meta.json"
 
 
 def write_text(text):
@@ -121,7 +121,7 @@ FORMATS = [
     ("edge list", write_text(EDGES), load_edge_list, False),
     ("Matrix Market, general", write_text(MATRIX.format("general")), load_handle("graph_load"), False),
     ("Matrix Market, symmetric", write_text(MATRIX.format("symmetric")), load_handle("graph_load"), False),
-    ("safetensors", save_model, load_handle("model_load"), False),
+    ("safetensors", save_model, load_handle("model_load"), True),
     ("checkpoint", save_checkpoint, train, True),
 ]
 

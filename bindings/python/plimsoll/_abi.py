@@ -147,6 +147,7 @@ FUNCTIONS = {
     "plim_graph_load": of(status, path=text, out=out_handle),
     "plim_graph_save": of(status, graph=handle, path=text),
     "plim_graph_save_store": of(status, graph=handle, directory=text),
+    "plim_graph_verify": of(status, graph=handle),
     "plim_graph_set_cache": of(status, graph=handle, max_bytes=size),
     "plim_graph_free": of(none, graph=handle),
     "plim_graph_set_features": of(status, graph=handle, num_features=size, row_major=f32s),

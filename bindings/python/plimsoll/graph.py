@@ -158,6 +158,14 @@ class Graph(SavedHandle):
         """Writes a store: a directory of .npy files that load() maps into memory."""
         call("plim_graph_save_store", self, directory)
 
+    def verify(self) -> None:
+        """Reads the arrays that are mapped from a store, and compares them with its checksums.
+
+        Raises BadFormatError if one was changed, and MissingDataError if the store has no checksums. A graph that is
+        not from a store has nothing to check.
+        """
+        call("plim_graph_verify", self)
+
     # Content ------------------------------------------------------------------------------------------------------
 
     @property

@@ -86,7 +86,7 @@ class Model(SavedHandle):
         return Sequential("x, edge_index, edge_weight", steps)
 
     def save(self, path: Any) -> None:
-        """Writes a safetensors file with PyTorch Geometric's names, and λ as metadata.
+        """Writes a safetensors file with PyTorch Geometric's names, and λ and checksums as metadata.
 
         An existing file is replaced only when the new one is complete.
         """

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import weakref
+import zlib
 
 import numpy as np
 import scipy.io
@@ -59,8 +60,78 @@ def test_numpy_reads_what_the_library_stores():
         check.same(arrays["features"], x, "features")
         check.same(arrays["labels"], y, "labels")
         check.same(arrays["val"], nodes[9:20], "val")
-        assert json.load(open(f"{path}/store/meta.json")) == {
+        with open(f"{path}/store/meta.json") as file:
+            meta = json.load(file)
+        sums = meta.pop("checksums")
+        assert meta == {
             **META, "matrix": "operator", "normalization": "symmetric", "undirected": False, "num_features": 6}
+        # As docs/howto/big-graph.md says: the CRC-32 of each file, and of the JSON of meta.json without its own.
+        assert sorted(sums) == sorted(os.listdir(f"{path}/store"))
+        own = sums.pop("meta.json")
+        text = json.dumps({**meta, "checksums": sums}, sort_keys=True, separators=(",", ":"))
+        assert own == zlib.crc32(text.encode())
+        for name, sum_ in sums.items():
+            with open(f"{path}/store/{name}", "rb") as file:
+                assert sum_ == zlib.crc32(file.read()), name
+
+
+def test_a_damaged_store_is_found_on_load_or_by_verify():
+    a, x, y, nodes = data()
+    with folder() as path:
+        pl.Graph.from_scipy(a, features=x, labels=y, train=nodes[:9]).save_store(f"{path}/store")
+        pl.Graph.load(f"{path}/store").verify()
+        for name, when in (("features", "verify"), ("labels", "load")):
+            flip_last(f"{path}/store/{name}.npy")
+            text = f"{name}.npy does not match its checksum"
+            if when == "load":
+                raises(pl.BadFormatError, pl.Graph.load, f"{path}/store", text=text)
+            else:
+                raises(pl.BadFormatError, pl.Graph.load(f"{path}/store").verify, text=text)
+    with folder() as path:
+        write(f"{path}/s", {}, indptr=a.indptr.astype(np.int64), indices=a.indices, features=x)
+        raises(pl.MissingDataError, pl.Graph.load(f"{path}/s").verify, text="has no checksums")
+    pl.Graph.from_scipy(a).verify()
+
+
+def test_a_store_of_numpy_with_checksums_is_compared_where_it_is_copied():
+    a, x, y, _ = data(symmetric=False)
+    for normalization, when in (("none", "verify"), ("row", "load")):
+        for number in (np.float32, np.float64):
+            with folder() as path:
+                write(f"{path}/s", {"normalization": normalization}, indptr=a.indptr.astype(np.int64), indices=a.indices,
+                      values=a.data.astype(number), features=x, labels=y)
+                add_checksums(f"{path}/s")
+                pl.Graph.load(f"{path}/s").verify()
+                flip_last(f"{path}/s/values.npy")
+                text = "values.npy does not match its checksum"
+                if when == "verify" and number == np.float32:
+                    raises(pl.BadFormatError, pl.Graph.load(f"{path}/s").verify, text=text)
+                else:
+                    raises(pl.BadFormatError, pl.Graph.load, f"{path}/s", text=text)
+
+
+def add_checksums(store):
+    """As docs/howto/big-graph.md has it."""
+    with open(f"{store}/meta.json") as file:
+        meta = json.load(file)
+    meta["checksums"] = {}
+    for name in os.listdir(store):
+        if name.endswith(".npy"):
+            with open(f"{store}/{name}", "rb") as file:
+                meta["checksums"][name] = zlib.crc32(file.read())
+    text = json.dumps(meta, sort_keys=True, separators=(",", ":"))
+    meta["checksums"]["meta.json"] = zlib.crc32(text.encode())
+    with open(f"{store}/meta.json", "w") as file:
+        json.dump(meta, file)
+
+
+def flip_last(path):
+    """Flips a bit of the last byte but two: of a number it changes little."""
+    with open(path, "r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        byte = file.read(1)
+        file.seek(-3, os.SEEK_END)
+        file.write(bytes([byte[0] ^ 1]))
 
 
 def test_the_library_maps_what_numpy_stores():

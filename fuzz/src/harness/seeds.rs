@@ -29,7 +29,9 @@ pub fn write(corpus: &Path) -> std::io::Result<()> {
 pub fn of(target: &str) -> Vec<Vec<u8>> {
     match target {
         "npz" => graphs().iter().flat_map(|g| [saved(g), stored_only(g)]).chain(numpys_archives()).collect(),
-        "store" => graphs().iter().map(stored).chain(numpys_stores()).collect(),
+        "store" => {
+            graphs().iter().flat_map(|g| [stored(g), stored_without_checksums(g)]).chain(numpys_stores()).collect()
+        }
         "safetensors" => models(),
         "checkpoint" => (0..checkpoint::KINDS).map(|kind| checkpoint::seed(kind, 1 + usize::from(kind) % 3)).collect(),
         "edge_list" => texts(&[
@@ -133,6 +135,16 @@ fn stored(graph: &Graph) -> Vec<u8> {
     write_store(&files_of(graph))
 }
 
+/// The same without checksums, so that changes of an array reach the checks of its content.
+fn stored_without_checksums(graph: &Graph) -> Vec<u8> {
+    let mut files = files_of(graph);
+    let meta = files.iter_mut().find(|m| m.name == b"meta.json").expect("a store has one");
+    let text = String::from_utf8(meta.data.clone()).expect("it is JSON");
+    let (start, _) = text.split_once(",\n  \"checksums\"").expect("the library writes them");
+    meta.data = format!("{start}\n}}\n").into_bytes();
+    write_store(&files)
+}
+
 /// An archive of plainly stored members, which changes reach past the checksum: the features, labels and splits of a store,
 /// beside a matrix given by rows.
 fn stored_only(graph: &Graph) -> Vec<u8> {
@@ -211,6 +223,16 @@ fn numpys_stores() -> Vec<Vec<u8>> {
     ]
 }
 
+/// A model file without checksums, so that changes reach the checks of its content.
+fn without_metadata(file: &[u8]) -> Vec<u8> {
+    let (length, rest) = file.split_first_chunk().expect("a length");
+    let (json, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let json = std::str::from_utf8(json).expect("it is JSON");
+    let at = json.find("\"convs.0").expect("a model has a layer");
+    let json = format!("{{{}", &json[at..]);
+    [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), data].concat()
+}
+
 fn models() -> Vec<Vec<u8>> {
     let folder = Folder::new("seed");
     let path: CString = folder.name("model.safetensors");
@@ -225,7 +247,9 @@ fn models() -> Vec<Vec<u8>> {
             ok(plim_model_save(model, path.as_ptr()));
             plim_model_free(model);
         }
-        seeds.push(fs::read(folder.path().join("model.safetensors")).expect("it was written"));
+        let file = fs::read(folder.path().join("model.safetensors")).expect("it was written");
+        seeds.push(without_metadata(&file));
+        seeds.push(file);
     }
     let json = "{\"convs.0.lin.weight\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]}}";
     seeds.push([&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), &[0; 8]].concat());

@@ -674,6 +674,7 @@ impl Machine<'_> {
                         (plim_graph_num_edges(graph), plim_graph_num_features(graph), plim_graph_num_classes(graph));
                     let split = self.constant(2);
                     assert!(plim_graph_split_size(graph, split) <= plim_graph_num_nodes(graph));
+                    call("plim_graph_verify", || plim_graph_verify(graph));
                 }
                 18 => {
                     let graph = self.pick::<plim_graph>(Kind::Graph);
