@@ -47,3 +47,26 @@ pub fn check_epsilon(epsilon: f64) -> Result<f64> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gradients for which Cauchy and Schwarz's inequality is an equality: g_i ∝ (β1/β2)^(k − i).
+    #[test]
+    fn no_gradients_make_the_first_moment_longer_than_the_bound_and_some_come_close() {
+        for [first, second] in [[0.9, 0.999], [0.9, 0.82], [0.5, 0.9], [0.0, 0.99], [0.95, 0.91], [0.99, 0.999]] {
+            let betas = Betas::new(first, second).unwrap();
+            let k = 2000;
+            let (mut m, mut v) = (0.0, 0.0);
+            for i in 1..=k {
+                let g = f64::powi(first / second, k - i);
+                m = first * m + (1.0 - first) * g;
+                v = second * v + (1.0 - second) * g * g;
+            }
+            let share = m / (f64::sqrt(v) * betas.ratio());
+            assert!(share <= 1.0 && share > 0.9, "{first}, {second}: {share}");
+        }
+        assert_eq!(Betas::DEFAULT.bound(Betas::DEFAULT.ratio()), 100.0);
+    }
+}
