@@ -203,6 +203,17 @@
 #define PLIM_SCHEDULE_INVERSE_SQRT 2
 
 /**
+ * A schedule's time t is the number of updates so far: k − 1.
+ */
+#define PLIM_UNIT_UPDATES 0
+
+/**
+ * A schedule's time t is the number of epochs so far. plim_train() and plim_rank_train() count them;
+ * in your own loop, plim_optimizer_end_epoch() does.
+ */
+#define PLIM_UNIT_EPOCHS 1
+
+/**
  * The call is about to fail. The message is the one that plim_last_error() will return.
  */
 #define PLIM_LOG_ERROR 0
@@ -1567,14 +1578,18 @@ plim_status plim_optimizer_sgd(double step,
                                plim_optimizer **out);
 
 /**
- * Creates Adam with β = (0.9, 0.999) and ε = 1e-8. The update is that of PyTorch.
+ * Creates Adam. The update is that of PyTorch; with plim_optimizer_set_decay() it is that of AdamW.
+ *
+ * β = (0.9, 0.999) and ε = 1e-8, unless plim_optimizer_set_betas() and plim_optimizer_set_epsilon()
+ * change them.
  *
  * @param step  γ, finite and > 0.
  * @param out   receives the optimizer; free it with plim_optimizer_free().
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_optimizer_adam(double step, plim_optimizer **out);
+plim_status plim_optimizer_adam(double step,
+                                plim_optimizer **out);
 
 /**
  * Frees an optimizer.
@@ -1584,26 +1599,57 @@ plim_status plim_optimizer_adam(double step, plim_optimizer **out);
 void plim_optimizer_free(plim_optimizer *optimizer);
 
 /**
- * Selects how the step γ_k depends on k, which counts the updates since the optimizer was created
- * or reset, from 1.
+ * Sets decoupled weight decay: each update first multiplies w by 1 − γ_k·decay.
  *
- * @param optimizer  the optimizer.
- * @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or
- *                   PLIM_SCHEDULE_INVERSE_SQRT.
- *
- * @return PLIM_OK or a common error.
- */
-plim_status plim_optimizer_set_schedule(plim_optimizer *optimizer, int32_t schedule);
-
-/**
- * Sets decoupled weight decay, as in AdamW: each update first multiplies w by 1 − γ_k·decay.
+ * With Adam this is AdamW: torch.optim.AdamW(lr=step, weight_decay=decay). The other kind, where the
+ * penalty is a part of the gradient, as in torch.optim.Adam(weight_decay=λ), is
+ * plim_model_set_regularization().
  *
  * @param optimizer  the optimizer.
  * @param decay      finite and >= 0. Default: 0.
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_optimizer_set_decay(plim_optimizer *optimizer, double decay);
+plim_status plim_optimizer_set_decay(plim_optimizer *optimizer,
+                                     double decay);
+
+/**
+ * Sets how fast Adam's moments decay: m ← β1·m + (1 − β1)·g and v ← β2·v + (1 − β2)·g². SGD ignores
+ * it.
+ *
+ * @param optimizer  the optimizer.
+ * @param beta1      0 <= β1 < 1, also after rounding to float. Default: 0.9.
+ * @param beta2      β1² < β2 < 1, also after rounding to float. Default: 0.999.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_betas(plim_optimizer *optimizer,
+                                     double beta1,
+                                     double beta2);
+
+/**
+ * Sets Adam's ε: the update is γ_k·m̂ / (√v̂ + ε). SGD ignores it.
+ *
+ * @param optimizer  the optimizer.
+ * @param epsilon    finite and >= 1e-16. Default: 1e-8.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_epsilon(plim_optimizer *optimizer, double epsilon);
+
+/**
+ * Clips gradients by their norm: each update replaces g by g·min(1, norm / (‖g‖ + 1e-6)), as
+ * torch.nn.utils.clip_grad_norm_ does.
+ *
+ * ‖g‖ is over all parameters, in double, and includes the part of
+ * plim_model_set_regularization().
+ *
+ * @param optimizer  the optimizer.
+ * @param norm       >= 0. Default: INFINITY; that and 0 mean no clipping.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_clip(plim_optimizer *optimizer, double norm);
 
 /**
  * Projects iterates onto the ball ‖w‖ <= radius around 0. It replaces an earlier ball or box.
@@ -1627,7 +1673,8 @@ plim_status plim_optimizer_set_ball(plim_optimizer *optimizer, double radius);
 plim_status plim_optimizer_set_box(plim_optimizer *optimizer, double low, double high);
 
 /**
- * Resets the update count k, the moments and the average. Settings do not change.
+ * Resets the counts of updates and epochs, the moments, both averages, and what
+ * plim_optimizer_report() has reduced. Settings do not change.
  *
  * @param optimizer  the optimizer.
  *
@@ -1647,11 +1694,29 @@ plim_status plim_optimizer_reset(plim_optimizer *optimizer);
 plim_status plim_optimizer_set_averaging(plim_optimizer *optimizer, int32_t on);
 
 /**
+ * Keeps an exponential moving average of the parameters: e ← decay·e + (1 − decay)·w after each
+ * update, in double.
+ *
+ * The first update starts it from the parameters as they were before that update, which have the
+ * weight decay^k after k updates. This is torch.optim.swa_utils.AveragedModel with
+ * get_ema_multi_avg_fn(decay), if its update_parameters() is called once before the first step and
+ * once after each. Another decay continues the present average.
+ *
+ * @param optimizer  the optimizer.
+ * @param decay      0 <= decay < 1; 0.99 averages about the last 100 iterates. Default: 0, which
+ *                   keeps no average and discards the present one.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_ema(plim_optimizer *optimizer,
+                                   double decay);
+
+/**
  * Updates a model's parameters once, along a gradient.
  *
  * With plim_estimator_gradient(), use it to write your own training loop. The first update fixes
- * the number of parameters until plim_optimizer_reset(). Decay comes first, then the step, then the
- * projection.
+ * the number of parameters until plim_optimizer_reset(). Clipping comes first, then decay, the step,
+ * and the projection.
  *
  * @param optimizer  the optimizer.
  * @param model      the model.
@@ -1684,11 +1749,27 @@ plim_status plim_optimizer_average(const plim_optimizer *optimizer,
                                    size_t capacity);
 
 /**
+ * Copies the exponential moving average of the parameters.
+ *
+ * @param optimizer  an optimizer with plim_optimizer_set_ema().
+ * @param dst        receives as many values as the model has parameters; plim_model_set_parameters()
+ *                   takes them.
+ * @param capacity   number of values that fit in `dst`.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_MISSING_DATA: there is no moving average, or no update since it was set.
+ */
+plim_status plim_optimizer_ema(const plim_optimizer *optimizer,
+                               float *dst,
+                               size_t capacity);
+
+/**
  * Minimises your own objective in double precision, with T projected steps.
  *
  * The oracle is called at w_1, the initial `w`, to w_T. Afterwards `w` is w_{T+1}, and `average`
- * the mean of w_1 .. w_T. The run uses the optimizer's rule, step, schedule, decay and projection,
- * and starts at k = 1. The state that the optimizer keeps for a model is neither used nor changed.
+ * the mean of w_1 .. w_T. The run uses the optimizer's rule, step, schedule, warm-up, clipping, decay
+ * and projection. It starts at k = 1, is a single epoch and reports nothing. The state that the
+ * optimizer keeps for a model is neither used nor changed.
  *
  * @param optimizer  the optimizer.
  * @param oracle     computes the gradient; see plim_oracle.
@@ -1711,6 +1792,132 @@ plim_status plim_optimizer_minimize(plim_optimizer *optimizer,
                                     double *w,
                                     double *average,
                                     size_t dim);
+
+/**
+ * Selects how the step γ_k depends on k, which counts the updates since the optimizer was created
+ * or reset, from 1.
+ *
+ * It replaces plim_optimizer_set_step_decay() and plim_optimizer_set_cosine().
+ *
+ * @param optimizer  the optimizer.
+ * @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or
+ *                   PLIM_SCHEDULE_INVERSE_SQRT.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_schedule(plim_optimizer *optimizer, int32_t schedule);
+
+/**
+ * Multiplies the step by a factor at regular times: γ_k = γ·factor^⌊t / every⌋, as PyTorch's StepLR.
+ * (Weight decay is plim_optimizer_set_decay().)
+ *
+ * It replaces plim_optimizer_set_schedule() and plim_optimizer_set_cosine().
+ *
+ * @param optimizer  the optimizer.
+ * @param every      number of updates or epochs, at least 1.
+ * @param unit       what t and `every` count: PLIM_UNIT_UPDATES or PLIM_UNIT_EPOCHS.
+ * @param factor     0 < factor <= 1.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_step_decay(plim_optimizer *optimizer,
+                                          size_t every,
+                                          int32_t unit,
+                                          double factor);
+
+/**
+ * Lowers the step along half a cosine: γ_k = minimum + (γ − minimum)·(1 + cos(π·t / length)) / 2, as
+ * PyTorch's CosineAnnealingLR. From t = length on, the step stays at the minimum.
+ *
+ * It replaces plim_optimizer_set_schedule() and plim_optimizer_set_step_decay().
+ *
+ * @param optimizer  the optimizer.
+ * @param length     number of updates or epochs, at least 1; for a whole training,
+ *                   PLIM_UNIT_EPOCHS and the number of epochs.
+ * @param unit       what t and `length` count: PLIM_UNIT_UPDATES or PLIM_UNIT_EPOCHS.
+ * @param minimum    the last step, 0 <= minimum <= γ.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_cosine(plim_optimizer *optimizer,
+                                      size_t length,
+                                      int32_t unit,
+                                      double minimum);
+
+/**
+ * Starts with smaller steps: multiplies the step of the schedule, whichever it is, by
+ * start + (1 − start)·min(t, length) / length, as PyTorch's LinearLR.
+ *
+ * The schedule's own time does not wait for the warm-up to end. `start` = 1/n with `length` = n − 1
+ * gives the factors 1/n, 2/n, … 1.
+ *
+ * @param optimizer  the optimizer.
+ * @param length     number of updates or epochs. Default: 0, for no warm-up.
+ * @param unit       what t and `length` count: PLIM_UNIT_UPDATES or PLIM_UNIT_EPOCHS.
+ * @param start      the first factor, 0 <= start <= 1.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_warmup(plim_optimizer *optimizer,
+                                      size_t length,
+                                      int32_t unit,
+                                      double start);
+
+/**
+ * Reduces the step when a measure stops improving, as PyTorch's ReduceLROnPlateau with threshold 0.
+ *
+ * plim_train() and plim_rank_train() report the measure of plim_train_options_set_monitor() after
+ * each evaluation; in your own loop, plim_optimizer_report() does. When more than `patience` reports
+ * in a row are not better than the best one, γ is multiplied by `factor`, down to `minimum`, and
+ * counting starts again. The factor applies to the step of any schedule and warm-up.
+ *
+ * The call forgets earlier reports and reductions, as plim_optimizer_reset() does.
+ *
+ * @param optimizer  the optimizer.
+ * @param factor     0 < factor <= 1. Default: 1, for no reductions.
+ * @param patience   number of reports; 0 reduces at the first one that is not better.
+ * @param minimum    the lowest γ, 0 <= minimum <= γ.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_set_plateau(plim_optimizer *optimizer,
+                                       double factor,
+                                       size_t patience,
+                                       double minimum);
+
+/**
+ * Reports a measure for plim_optimizer_set_plateau(), without which it has no effect.
+ *
+ * For your own loop, after each evaluation. plim_train() and plim_rank_train() make their reports
+ * themselves.
+ *
+ * @param optimizer  the optimizer.
+ * @param value      not NaN; lower is better, so negate an accuracy.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_report(plim_optimizer *optimizer, double value);
+
+/**
+ * Counts an epoch for schedules with PLIM_UNIT_EPOCHS.
+ *
+ * For your own loop, after each pass over the training nodes. plim_train() and plim_rank_train() count
+ * their epochs themselves.
+ *
+ * @param optimizer  the optimizer.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_optimizer_end_epoch(plim_optimizer *optimizer);
+
+/**
+ * Returns the step γ_k of the next update: that of the schedule, times warm-up and reductions.
+ *
+ * @param optimizer  the optimizer. While plim_train() uses it, the value is that before the call.
+ *
+ * @return the step, >= 0.
+ */
+double plim_optimizer_step_size(const plim_optimizer *optimizer);
 
 /**
  * Creates training options with their default values.
@@ -1780,7 +1987,7 @@ plim_status plim_train_options_set_restore_best(plim_train_options *options, int
  *
  * Only evaluated epochs count: training stops at the first evaluation that is at least `epochs`
  * epochs after the best one. plim_train() then requires evaluation and, unless the monitor is
- * PLIM_MONITOR_TRAIN_LOSS, a validation split.
+ * PLIM_MONITOR_TRAIN_LOSS, a validation split. So it does with plim_optimizer_set_plateau().
  *
  * @param options  the options.
  * @param epochs   number of epochs. Default: 0, which never stops early.
@@ -1818,8 +2025,8 @@ plim_status plim_train_options_set_evaluate_every(plim_train_options *options,
 /**
  * Writes a checkpoint after every `every` epochs and after the last one.
  *
- * A checkpoint holds everything that a run needs to continue: parameters, optimizer state,
- * counters, best parameters and history. The previous file is replaced only when the new one is
+ * A checkpoint holds everything that a run needs to continue: parameters, the optimizer's state with
+ * its averages and reports, counters, best parameters and history. The previous file is replaced only when the new one is
  * complete.
  *
  * @param options  the options.
@@ -1837,16 +2044,18 @@ plim_status plim_train_options_set_checkpoint(plim_train_options *options,
  * Continues from a checkpoint if the file exists, and starts from the beginning if it does not.
  *
  * The resumed run ends with the same bits as a run without interruption. It must have the same
- * sizes of graph and splits, widths, estimator with its seed, batch size, shuffling seed, monitor
- * and adaptive sampling, and the same kind of optimizer. If not, plim_train() fails with
- * PLIM_ERROR_SHAPE_MISMATCH.
+ * sizes of graph and splits, widths, estimator with its seed, batch size, shuffling seed, monitor,
+ * adaptive sampling and use of the moving average, and the same kind of optimizer. If not,
+ * plim_train() fails with PLIM_ERROR_SHAPE_MISMATCH. The optimizer's settings are not in the file; set
+ * them as before.
  *
  * @param options  the options.
  * @param path     a file name. Default: NULL, to start from the beginning.
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_train_options_set_resume(plim_train_options *options, const char *path);
+plim_status plim_train_options_set_resume(plim_train_options *options,
+                                          const char *path);
 
 /**
  * Adapts the sample size during training, so that the relative error of the gradient stays below δ.
@@ -1877,6 +2086,23 @@ plim_status plim_train_options_set_adaptive(plim_train_options *options,
                                             size_t every,
                                             size_t smallest,
                                             size_t largest);
+
+/**
+ * Evaluates with the exponential moving average of the parameters instead of the last ones.
+ *
+ * The average is that of plim_optimizer_set_ema(), without which plim_train() fails with
+ * PLIM_ERROR_INVALID_ARGUMENT. Evaluation, monitor, patience and plateau then see the average. A
+ * training that ends with PLIM_OK leaves the average of the best epoch in the model, or the last one
+ * without plim_train_options_set_restore_best(). Progress callbacks and other outcomes have the
+ * parameters after the last step. A run can only resume from a checkpoint with the same setting.
+ *
+ * @param options  the options.
+ * @param on       0 for the last parameters (default), any other value for their average.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_train_options_set_ema(plim_train_options *options,
+                                       int32_t on);
 
 /**
  * Sets a callback that receives progress and can cancel.
@@ -1915,7 +2141,7 @@ plim_status plim_train_options_set_log(plim_train_options *options,
  * Estimator and optimizer keep their counters, so a second call continues their sequences.
  * Arguments are checked before anything changes. The outcome decides what the model holds:
  * - PLIM_OK: the parameters of the best epoch, or the last ones; see
- *   plim_train_options_set_restore_best().
+ *   plim_train_options_set_restore_best() and plim_train_options_set_ema().
  * - PLIM_ERROR_CANCELLED or PLIM_ERROR_DIVERGED: the parameters after the last completed step,
  *   which are finite. `out` receives the history of the completed epochs.
  * - any other error: the parameters after the last completed step.
@@ -1934,7 +2160,7 @@ plim_status plim_train_options_set_log(plim_train_options *options,
  *         PLIM_ERROR_SHAPE_MISMATCH: model, graph, estimator or optimizer do not fit each other, or
  *           the checkpoint is from a different run.
  *         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, a node of a
- *           split has no label, or patience has no validation split.
+ *           split has no label, or patience or the plateau has no validation split.
  *         PLIM_ERROR_IO: a checkpoint cannot be read or written.
  *         PLIM_ERROR_BAD_FORMAT: the file to resume from is not a checkpoint, or is damaged.
  *         PLIM_ERROR_UNSUPPORTED: the estimator or the monitor is for rankings, or sampling is

@@ -12,6 +12,7 @@ use common::random::Random;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::model::Model;
+use plimsoll::optim::{Optimizer, Span, Unit};
 use plimsoll::rank::Data;
 use plimsoll::sample::Distribution;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -262,6 +263,29 @@ fn gradients_of_a_ranking_after_the_first_allocate_nothing() {
             });
             assert_eq!((count.requests, count.requested), (0, 0), "widths {widths:?}, estimator {i}");
         }
+    }
+}
+
+#[test]
+fn updates_after_the_first_allocate_nothing() {
+    let mut random = Random::new(7);
+    for mut optimizer in [Optimizer::sgd(0.1).unwrap(), Optimizer::adam(0.1).unwrap()] {
+        let (mut w, gradient) = (random.floats(1000), random.floats(1000));
+        optimizer.set_averaging(true);
+        optimizer.set_ema(0.9).unwrap();
+        optimizer.set_clip(1.0).unwrap();
+        optimizer.set_cosine(Span { length: 10, unit: Unit::Epochs }, 0.01).unwrap();
+        optimizer.set_warmup(Span { length: 10, unit: Unit::Updates }, 0.1).unwrap();
+        optimizer.set_plateau(0.5, 2, 0.0).unwrap();
+        optimizer.update(&mut w, &gradient).unwrap();
+        let ((), count) = counted(|| {
+            for _ in 0..100 {
+                optimizer.update(&mut w, &gradient).unwrap();
+                optimizer.report(1.0).unwrap();
+                optimizer.end_epoch();
+            }
+        });
+        assert_eq!((count.requests, count.requested), (0, 0), "{}", optimizer.rule_name());
     }
 }
 

@@ -9,8 +9,11 @@ use plimsoll::error::Error;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Operator, Split};
 use plimsoll::kernel::{Parts, Threads, available, table};
+use plimsoll::log::Level;
 use plimsoll::model::Model;
+use plimsoll::optim::{Interrupt, Optimizer, Span, Unit};
 use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler};
+use plimsoll::train::{self, Observer, Progress};
 use std::process::Command;
 
 fn one_thread() -> Threads {
@@ -457,5 +460,51 @@ fn instruction_sets_agree_to_1e_5_of_the_gradients_norm() {
 fn an_instruction_set_that_is_not_there_is_not_chosen() {
     for name in ["neon512", "", "AVX2"] {
         assert_eq!(gradients_by(name).0, available()[0].name, "PLIM_ISA={name}");
+    }
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn progress(&mut self, _: &Model, _: &Progress) -> Result<(), Interrupt> {
+        Ok(())
+    }
+
+    fn wants(&self, _: Level) -> bool {
+        false
+    }
+
+    fn log(&mut self, _: &Model, _: Level, _: &str) {}
+}
+
+/// The norm of a clipped gradient is a sum over all parameters, and a plateau depends on evaluations.
+#[test]
+fn schedules_clipping_and_averages_have_the_same_bits_on_any_number_of_threads() {
+    let mut graph = large_graph(false);
+    let train: Vec<i32> = graph.split(Split::Train)[..5000].to_vec();
+    let val: Vec<i32> = (0..NODES as i32).filter(|v| !train.contains(v)).collect();
+    graph.set_split(Split::Train, &train).unwrap();
+    graph.set_split(Split::Val, &val).unwrap();
+    let trained = |threads: usize, plain: bool| {
+        let mut model = Model::gcn(&[FEATURES, 32, CLASSES], 3).unwrap();
+        model.set_threads(threads).unwrap();
+        let mut optimizer = Optimizer::adam(0.05).unwrap();
+        if !plain {
+            optimizer.set_cosine(Span { length: 6, unit: Unit::Epochs }, 0.001).unwrap();
+            optimizer.set_warmup(Span { length: 5, unit: Unit::Updates }, 0.2).unwrap();
+            optimizer.set_plateau(0.5, 0, 0.0).unwrap();
+            optimizer.set_clip(1e-3).unwrap();
+        }
+        optimizer.set_ema(0.9).unwrap();
+        let options = train::Options { epochs: 6, batch_size: 2500, ema: true, ..train::Options::default() };
+        let mut estimator = Estimator::unbiased();
+        train::train(&mut model, &graph, &mut estimator, &mut optimizer, &options, &mut Silent).1.unwrap();
+        let ema: Vec<u32> = bits_of_reals(optimizer.ema().unwrap());
+        (bits(model.parameters()), ema, optimizer.next_step().to_bits())
+    };
+    let wanted = trained(1, false);
+    assert!(wanted != trained(1, true), "the settings do something");
+    for threads in [1, 2, 5] {
+        assert!(trained(threads, false) == wanted, "{threads} threads");
     }
 }

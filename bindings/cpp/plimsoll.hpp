@@ -116,6 +116,11 @@ enum class Schedule : std::int32_t {
   inverse_sqrt = PLIM_SCHEDULE_INVERSE_SQRT,
 };
 
+enum class Unit : std::int32_t {
+  updates = PLIM_UNIT_UPDATES,
+  epochs = PLIM_UNIT_EPOCHS,
+};
+
 enum class Column : std::int32_t {
   train_loss = PLIM_HISTORY_TRAIN_LOSS,
   val_loss = PLIM_HISTORY_VAL_LOSS,
@@ -936,12 +941,79 @@ public:
   }
   Optimizer &&set_schedule(Schedule schedule) && { return std::move(set_schedule(schedule)); }
 
-  /// Sets decoupled weight decay, as in AdamW.
+  /// Multiplies the step by a factor after each `every` updates or epochs, as StepLR of PyTorch.
+  Optimizer &set_step_decay(std::size_t every, Unit unit, double factor) & {
+    detail::check(plim_optimizer_set_step_decay(get(), every, static_cast<std::int32_t>(unit), factor));
+    return *this;
+  }
+  Optimizer &&set_step_decay(std::size_t every, Unit unit, double factor) && {
+    return std::move(set_step_decay(every, unit, factor));
+  }
+
+  /// Lowers the step to the minimum along half a cosine, as CosineAnnealingLR of PyTorch; then it stays.
+  Optimizer &set_cosine(std::size_t length, Unit unit, double minimum) & {
+    detail::check(plim_optimizer_set_cosine(get(), length, static_cast<std::int32_t>(unit), minimum));
+    return *this;
+  }
+  Optimizer &&set_cosine(std::size_t length, Unit unit, double minimum) && {
+    return std::move(set_cosine(length, unit, minimum));
+  }
+
+  /// Multiplies the step of any schedule by a factor from `start` to 1, as LinearLR of PyTorch; length 0 for none.
+  Optimizer &set_warmup(std::size_t length, Unit unit, double start) & {
+    detail::check(plim_optimizer_set_warmup(get(), length, static_cast<std::int32_t>(unit), start));
+    return *this;
+  }
+  Optimizer &&set_warmup(std::size_t length, Unit unit, double start) && {
+    return std::move(set_warmup(length, unit, start));
+  }
+
+  /// Multiplies the step by a factor after more than `patience` reports without improvement, as ReduceLROnPlateau of
+  /// PyTorch with threshold 0. A factor of 1 means no reductions.
+  Optimizer &set_plateau(double factor, std::size_t patience, double minimum) & {
+    detail::check(plim_optimizer_set_plateau(get(), factor, patience, minimum));
+    return *this;
+  }
+  Optimizer &&set_plateau(double factor, std::size_t patience, double minimum) && {
+    return std::move(set_plateau(factor, patience, minimum));
+  }
+
+  /// Reports a measure for set_plateau() in a loop of your own; train() reports its monitor. Lower is better.
+  void report(double value) { detail::check(plim_optimizer_report(get(), value)); }
+
+  /// Counts an epoch for the schedules in a loop of your own.
+  void end_epoch() { detail::check(plim_optimizer_end_epoch(get())); }
+
+  /// The step of the next update.
+  double step_size() const noexcept { return plim_optimizer_step_size(get()); }
+
+  /// Sets decoupled weight decay; with Adam this is AdamW.
   Optimizer &set_decay(double decay) & {
     detail::check(plim_optimizer_set_decay(get(), decay));
     return *this;
   }
   Optimizer &&set_decay(double decay) && { return std::move(set_decay(decay)); }
+
+  /// Sets how fast Adam's moments decay, with beta1² < beta2.
+  Optimizer &set_betas(double beta1, double beta2) & {
+    detail::check(plim_optimizer_set_betas(get(), beta1, beta2));
+    return *this;
+  }
+  Optimizer &&set_betas(double beta1, double beta2) && { return std::move(set_betas(beta1, beta2)); }
+
+  /// Sets Adam's ε.
+  Optimizer &set_epsilon(double epsilon) & {
+    detail::check(plim_optimizer_set_epsilon(get(), epsilon));
+    return *this;
+  }
+  Optimizer &&set_epsilon(double epsilon) && { return std::move(set_epsilon(epsilon)); }
+
+  /// Clips gradients to this norm, as clip_grad_norm_ of PyTorch; 0 or INFINITY for no clipping.
+  Optimizer &set_clip(double norm) & {
+    detail::check(plim_optimizer_set_clip(get(), norm));
+    return *this;
+  }
+  Optimizer &&set_clip(double norm) && { return std::move(set_clip(norm)); }
 
   /// Projects iterates onto a ball around 0, replacing an earlier ball or box; INFINITY for no projection.
   Optimizer &set_ball(double radius) & {
@@ -964,7 +1036,14 @@ public:
   }
   Optimizer &&set_averaging(bool on) && { return std::move(set_averaging(on)); }
 
-  /// Resets the update count, the moments and the average. Settings do not change.
+  /// Keeps an exponential moving average of the parameters; 0 for none.
+  Optimizer &set_ema(double decay) & {
+    detail::check(plim_optimizer_set_ema(get(), decay));
+    return *this;
+  }
+  Optimizer &&set_ema(double decay) && { return std::move(set_ema(decay)); }
+
+  /// Resets counts, moments, averages and what reports have reduced. Settings do not change.
   void reset() { detail::check(plim_optimizer_reset(get())); }
 
   /// Updates the model once. With Estimator::gradient(), use it to write your own training loop.
@@ -976,6 +1055,13 @@ public:
   std::vector<float> average(const Model &model) const {
     std::vector<float> values(model.num_parameters());
     detail::check(plim_optimizer_average(get(), values.data(), values.size()));
+    return values;
+  }
+
+  /// The exponential moving average of the parameters of `model`, which this optimizer has updated.
+  std::vector<float> ema(const Model &model) const {
+    std::vector<float> values(model.num_parameters());
+    detail::check(plim_optimizer_ema(get(), values.data(), values.size()));
     return values;
   }
 
@@ -1236,6 +1322,13 @@ public:
     return std::move(set_adaptive(delta, every, smallest, largest));
   }
   void clear_adaptive() { detail::check(plim_train_options_set_adaptive(get(), 0, 0, 0, 0)); }
+
+  /// Evaluates with the optimizer's moving average, and ends with that of the best epoch or with the last one.
+  TrainOptions &set_ema(bool on) & {
+    detail::check(plim_train_options_set_ema(get(), on ? 1 : 0));
+    return *this;
+  }
+  TrainOptions &&set_ema(bool on) && { return std::move(set_ema(on)); }
 
   /// Calls `progress(const Progress &)` on the thread of train(), after each epoch and, within long epochs,
   /// at most every 0.5 seconds. Const calls on the model and the graph work inside it.

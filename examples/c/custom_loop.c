@@ -56,7 +56,7 @@ int main(void) {
         for (size_t from = 0; from < count; from += BATCH) {
             const size_t size = count - from < BATCH ? count - from : BATCH;
             CHECK(plim_estimator_gradient(estimator, model, graph, nodes + from, size, gradient, length, NULL));
-            /* The gradient is a plain array: clip it, sum it over machines, log its norm. */
+            /* The gradient is a plain array: sum it over machines, log its norm. */
             CHECK(plim_optimizer_update(optimizer, model, gradient, length));
         }
         CHECK(plim_model_evaluate(model, graph, PLIM_SPLIT_VAL, &loss, &accuracy));

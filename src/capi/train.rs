@@ -235,7 +235,7 @@ pub extern "C" fn plim_train_options_set_restore_best(options: *mut plim_train_o
 ///
 /// Only evaluated epochs count: training stops at the first evaluation that is at least `epochs`
 /// epochs after the best one. plim_train() then requires evaluation and, unless the monitor is
-/// PLIM_MONITOR_TRAIN_LOSS, a validation split.
+/// PLIM_MONITOR_TRAIN_LOSS, a validation split. So it does with plim_optimizer_set_plateau().
 ///
 /// @param options  the options.
 /// @param epochs   number of epochs. Default: 0, which never stops early.
@@ -290,8 +290,8 @@ pub extern "C" fn plim_train_options_set_evaluate_every(
 
 /// Writes a checkpoint after every `every` epochs and after the last one.
 ///
-/// A checkpoint holds everything that a run needs to continue: parameters, optimizer state,
-/// counters, best parameters and history. The previous file is replaced only when the new one is
+/// A checkpoint holds everything that a run needs to continue: parameters, the optimizer's state with
+/// its averages and reports, counters, best parameters and history. The previous file is replaced only when the new one is
 /// complete.
 ///
 /// @param options  the options.
@@ -320,9 +320,10 @@ pub unsafe extern "C" fn plim_train_options_set_checkpoint(
 /// Continues from a checkpoint if the file exists, and starts from the beginning if it does not.
 ///
 /// The resumed run ends with the same bits as a run without interruption. It must have the same
-/// sizes of graph and splits, widths, estimator with its seed, batch size, shuffling seed, monitor
-/// and adaptive sampling, and the same kind of optimizer. If not, plim_train() fails with
-/// PLIM_ERROR_SHAPE_MISMATCH.
+/// sizes of graph and splits, widths, estimator with its seed, batch size, shuffling seed, monitor,
+/// adaptive sampling and use of the moving average, and the same kind of optimizer. If not,
+/// plim_train() fails with PLIM_ERROR_SHAPE_MISMATCH. The optimizer's settings are not in the file; set
+/// them as before.
 ///
 /// @param options  the options.
 /// @param path     a file name. Default: NULL, to start from the beginning.
@@ -382,6 +383,27 @@ pub extern "C" fn plim_train_options_set_adaptive(
     })
 }
 
+/// Evaluates with the exponential moving average of the parameters instead of the last ones.
+///
+/// The average is that of plim_optimizer_set_ema(), without which plim_train() fails with
+/// PLIM_ERROR_INVALID_ARGUMENT. Evaluation, monitor, patience and plateau then see the average. A
+/// training that ends with PLIM_OK leaves the average of the best epoch in the model, or the last one
+/// without plim_train_options_set_restore_best(). Progress callbacks and other outcomes have the
+/// parameters after the last step. A run can only resume from a checkpoint with the same setting.
+///
+/// @param options  the options.
+/// @param on       0 for the last parameters (default), any other value for their average.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_train_options_set_ema(options: *mut plim_train_options, on: i32) -> plim_status {
+    set(options, |options| {
+        options.ema = on != 0;
+        Ok(())
+    })
+}
+
 /// Sets a callback that receives progress and can cancel.
 ///
 /// @param options    the options.
@@ -433,7 +455,7 @@ pub extern "C" fn plim_train_options_set_log(
 /// Estimator and optimizer keep their counters, so a second call continues their sequences.
 /// Arguments are checked before anything changes. The outcome decides what the model holds:
 /// - PLIM_OK: the parameters of the best epoch, or the last ones; see
-///   plim_train_options_set_restore_best().
+///   plim_train_options_set_restore_best() and plim_train_options_set_ema().
 /// - PLIM_ERROR_CANCELLED or PLIM_ERROR_DIVERGED: the parameters after the last completed step,
 ///   which are finite. `out` receives the history of the completed epochs.
 /// - any other error: the parameters after the last completed step.
@@ -452,7 +474,7 @@ pub extern "C" fn plim_train_options_set_log(
 ///         PLIM_ERROR_SHAPE_MISMATCH: model, graph, estimator or optimizer do not fit each other, or
 ///           the checkpoint is from a different run.
 ///         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, a node of a
-///           split has no label, or patience has no validation split.
+///           split has no label, or patience or the plateau has no validation split.
 ///         PLIM_ERROR_IO: a checkpoint cannot be read or written.
 ///         PLIM_ERROR_BAD_FORMAT: the file to resume from is not a checkpoint, or is damaged.
 ///         PLIM_ERROR_UNSUPPORTED: the estimator or the monitor is for rankings, or sampling is

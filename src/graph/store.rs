@@ -101,7 +101,9 @@ impl Graph {
                 sums: Some(out.sums),
             };
             let text = meta.with_its_checksum()?.to_string();
-            out.folder.write(META, |w| w.write_all(text.as_bytes()).map_err(|e| Error::of_system("write the description", &e)))
+            out.folder.write(META, |w| {
+                w.write_all(text.as_bytes()).map_err(|e| Error::of_system("write the description", &e))
+            })
         })
     }
 }

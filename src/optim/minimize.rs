@@ -1,5 +1,6 @@
 //! A caller's own problem: the same update on doubles, with a callback for the gradient.
 
+use super::update::Settings;
 use super::{Optimizer, State};
 use crate::error::{Error, ForThe, Result, try_filled};
 
@@ -20,12 +21,14 @@ impl Optimizer {
         if let Some(at) = w.iter().position(|w| !w.is_finite()) {
             return Err(Error::entry("w", at, w[at], "is not finite"));
         }
+        // Nobody could read a moving average.
+        let settings = Settings { ema: 0.0, ..self.settings.clone() };
         let mut state = State::default();
         let mut g = try_filled(w.len(), 0.0).for_the("gradient")?;
         for step in 1..=num_steps {
             g.fill(0.0);
             gradient(step, w, &mut g).map_err(|_| Error::Cancelled(format!("the oracle stopped at step {step}")))?;
-            state.update(&self.settings, average.is_some(), w, &g)?;
+            state.update(&settings, average.is_some(), w, &g)?;
         }
         if let Some(average) = average {
             average.copy_from_slice(state.average()?);

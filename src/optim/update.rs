@@ -1,6 +1,8 @@
 //! One update: the settings, and the state that belongs to one vector of parameters.
 
-use super::Set;
+use super::adam::{Betas, LEAST_EPSILON};
+use super::schedule::{Clock, Plateau, Reports, Schedule, Warmup};
+use super::{Set, clip};
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::kernel::{Adam, table};
 
@@ -13,34 +15,35 @@ pub enum Rule {
     Adam,
 }
 
-/// How the step changes with k = 1, 2, ….
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Schedule {
-    /// γ.
-    Constant,
-    /// γ/k.
-    Inverse,
-    /// γ/√k.
-    InverseSqrt,
-}
-
 /// The settings of an optimizer.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub rule: Rule,
     pub step: f64,
     pub schedule: Schedule,
+    pub warmup: Option<Warmup>,
+    pub plateau: Option<Plateau>,
+    /// The norm that gradients are clipped to; ∞ for none.
+    pub clip: f64,
     pub decay: f64,
+    pub betas: Betas,
+    pub epsilon: f64,
+    /// Decay of the exponential moving average; 0 for none.
+    pub ema: f64,
     pub set: Set,
 }
 
 impl Settings {
-    fn step_at(&self, k: u64) -> f64 {
-        match self.schedule {
-            Schedule::Constant => self.step,
-            Schedule::Inverse => self.step / k as f64,
-            Schedule::InverseSqrt => self.step / (k as f64).sqrt(),
+    /// γ_k.
+    fn step_at(&self, clock: Clock, reports: &Reports) -> f64 {
+        let mut step = self.schedule.at(self.step, clock);
+        if let Some(warmup) = &self.warmup {
+            step *= warmup.at(clock);
         }
+        if self.plateau.is_some() {
+            step *= reports.scale;
+        }
+        step
     }
 }
 
@@ -144,26 +147,65 @@ impl Real for f32 {
 pub struct State<T> {
     /// Updates so far.
     k: u64,
+    /// Epochs that have ended.
+    epochs: u64,
+    /// Values reported so far.
+    reports: Reports,
     /// Adam's moments; empty before its first update.
     first: Vec<T>,
     second: Vec<T>,
+    /// The bound of |m|/√v for all betas in use so far.
+    ratio: f64,
     /// Mean of `averaged` iterates; empty before the first one.
     average: Vec<f64>,
     averaged: u64,
+    /// Exponential moving average, once it is `smoothing`.
+    ema: Vec<f64>,
+    smoothing: bool,
+    /// The gradient after clipping, to reuse its memory.
+    clipped: Vec<T>,
     /// Number of parameters.
     len: usize,
 }
-
-const BETA: [f64; 2] = [0.9, 0.999];
-const EPSILON: f64 = 1e-8;
-/// An upper bound of |m̂|/(√v̂ + ε): by Cauchy and Schwarz m² ≤ 53 v, and the corrections contribute at most a factor
-/// of 10.
-const ADAM_BOUND: f64 = 100.0;
 
 impl<T: Real> State<T> {
     /// Updates so far.
     pub fn steps(&self) -> u64 {
         self.k
+    }
+
+    /// The step of the next update.
+    pub fn next_step(&self, settings: &Settings) -> f64 {
+        settings.step_at(Clock { k: self.k + 1, epochs: self.epochs }, &self.reports)
+    }
+
+    /// Counts an epoch.
+    pub fn end_epoch(&mut self) {
+        self.epochs += 1;
+    }
+
+    /// Takes a value for the plateau; `true` if it reduces the step.
+    pub fn report(&mut self, settings: &Settings, value: f64) -> bool {
+        settings.plateau.as_ref().is_some_and(|plateau| self.reports.add(plateau, value))
+    }
+
+    /// Forgets all reports and reductions.
+    pub fn forget_reports(&mut self) {
+        self.reports = Reports::default();
+    }
+
+    /// Starts a new exponential moving average with the next update.
+    pub fn forget_ema(&mut self) {
+        self.ema.clear();
+        self.smoothing = false;
+    }
+
+    /// The exponential moving average.
+    pub fn ema(&self) -> Result<&[f64]> {
+        match self.smoothing {
+            true => Ok(&self.ema),
+            false => Err(Error::MissingData("no update has been made with a moving average".to_string())),
+        }
     }
 
     /// Starts a new average with the next update.
@@ -195,12 +237,21 @@ impl<T: Real> State<T> {
         self.check_fits(w.len())?;
         self.fit(settings, averaging, w.len()).for_the("state of the optimizer")?;
         let k = self.k + 1;
-        let step = settings.step_at(k);
+        let step = self.next_step(settings);
+        let (mut gradient, mut largest) = (gradient, largest);
+        if settings.clip.is_finite() {
+            let factor = clip::factor(gradient, settings.clip);
+            if factor < 1.0 {
+                clip::scale(&mut self.clipped, gradient, factor);
+                (gradient, largest) = (&self.clipped, T::rounded(largest * factor).real());
+            }
+        }
+        let ratio = self.ratio.max(settings.betas.ratio());
         let keep = 1.0 - step * settings.decay;
         // Checked in advance, so that the update can be made in place. From any parameter, a move of less than half
         // the distance between the largest number and the next one beyond it stays finite. For longer moves the
         // largest parameter counts; that bound is sharp enough for all but enormous numbers.
-        let way = step * if settings.rule == Rule::Sgd { largest } else { ADAM_BOUND };
+        let way = step * if settings.rule == Rule::Sgd { largest } else { settings.betas.bound(ratio) };
         let mut stays_finite =
             keep.abs() <= 1.0 && way < T::MAX * T::STEP / 4.0 || keep.abs() * T::largest(w) + way <= T::MAX;
         match settings.rule {
@@ -228,23 +279,33 @@ impl<T: Real> State<T> {
                 *mean += (w.real() - *mean) * share;
             }
         }
+        if settings.ema > 0.0 && !self.smoothing {
+            self.ema.iter_mut().zip(&*w).for_each(|(mean, w)| *mean = w.real());
+            self.smoothing = true;
+        }
         let keep = T::rounded(keep);
         match settings.rule {
             Rule::Sgd => T::descend(w, gradient, keep, T::rounded(step)),
             Rule::Adam => {
-                let correction = BETA.map(|b| 1.0 - b.powi(i32::try_from(k).unwrap_or(i32::MAX)));
+                self.ratio = ratio;
+                let Betas(betas) = settings.betas;
+                let correction = betas.map(|b| 1.0 - b.powi(i32::try_from(k).unwrap_or(i32::MAX)));
                 let by = Adam {
                     keep,
                     step: T::rounded(step / correction[0]),
                     root: T::rounded(correction[1].sqrt()),
-                    epsilon: T::rounded(EPSILON),
-                    old: BETA.map(T::rounded),
-                    new: BETA.map(|b| T::rounded(1.0 - b)),
+                    epsilon: T::rounded(settings.epsilon),
+                    old: betas.map(T::rounded),
+                    new: betas.map(|b| T::rounded(1.0 - b)),
                 };
                 T::adam(w, &mut self.first, &mut self.second, gradient, by);
             }
         }
         settings.set.project(w);
+        if settings.ema > 0.0 {
+            let share = 1.0 - settings.ema;
+            self.ema.iter_mut().zip(&*w).for_each(|(mean, w)| *mean += (w.real() - *mean) * share);
+        }
         Ok(())
     }
 
@@ -257,7 +318,7 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
-    /// Makes room for the moments and the average.
+    /// Makes room for the moments, the averages and the clipped gradient.
     fn fit(&mut self, settings: &Settings, averaging: bool, len: usize) -> Result<()> {
         let fit = |v: &mut Vec<T>| -> Result<()> {
             if v.len() != len {
@@ -271,6 +332,12 @@ impl<T: Real> State<T> {
         if averaging && self.average.len() != len {
             self.average = try_filled(len, 0.0)?;
         }
+        if settings.ema > 0.0 && self.ema.len() != len {
+            self.ema = try_filled(len, 0.0)?;
+        }
+        if settings.clip.is_finite() {
+            fit(&mut self.clipped)?;
+        }
         self.len = len;
         Ok(())
     }
@@ -280,39 +347,77 @@ impl<T: Real> State<T> {
 pub struct Parts<'a, T> {
     /// Updates so far.
     pub k: u64,
-    /// Iterates in the average.
-    pub averaged: u64,
+    /// Epochs that have ended.
+    pub epochs: u64,
+    /// Values reported so far.
+    pub reports: Reports,
     /// Adam's first moments, or nothing.
     pub first: &'a [T],
     /// Adam's second moments, or nothing.
     pub second: &'a [T],
+    /// The bound of |m|/√v.
+    pub ratio: f64,
+    /// Iterates in the average.
+    pub averaged: u64,
     /// The average, or nothing.
     pub average: &'a [f64],
+    /// The exponential moving average, or nothing.
+    pub ema: &'a [f64],
 }
 
 impl<T: Real> State<T> {
     /// The state, for a checkpoint.
     pub fn parts(&self) -> Parts<'_, T> {
-        let State { k, first, second, average, averaged, .. } = self;
-        Parts { k: *k, averaged: *averaged, first, second, average }
+        let State { k, epochs, reports, first, second, ratio, average, averaged, .. } = self;
+        let ema = if self.smoothing { &self.ema[..] } else { &[] };
+        Parts {
+            k: *k,
+            epochs: *epochs,
+            reports: *reports,
+            first,
+            second,
+            ratio: *ratio,
+            averaged: *averaged,
+            average,
+            ema,
+        }
     }
 
     /// The state of `len` parameters from a checkpoint, or `BadFormat` if no updates lead to it.
     pub fn from_parts(parts: &Parts<'_, T>, len: usize) -> Result<Self> {
-        // [`ADAM_BOUND`] rests on this; ε allows moments so small that their squares are 0.
+        // The bound of a move rests on this; the smallest ε allows moments so small that their squares are 0.
+        let ratio = parts.ratio;
         let can_be = |(m, v): (&T, &T)| {
             let (m, v) = (m.real(), v.real());
-            v >= 0.0 && v.is_finite() && m.abs() <= 8.0 * (v.sqrt() + EPSILON)
+            v >= 0.0 && v.is_finite() && m.abs() <= ratio * (v.sqrt() + LEAST_EPSILON)
         };
         if parts.averaged > parts.k || !parts.average.iter().all(|x| x.is_finite()) {
             return Err(Error::BadFormat("the average is not an average of iterates".to_string()));
         }
-        if parts.first.len() != parts.second.len() || !parts.first.iter().zip(parts.second).all(can_be) {
+        if !parts.ema.iter().all(|x| x.is_finite()) {
+            return Err(Error::BadFormat("the moving average is not an average of iterates".to_string()));
+        }
+        let fits = parts.first.len() == parts.second.len() && ratio >= 0.0;
+        if !fits || !parts.first.iter().zip(parts.second).all(can_be) {
             return Err(Error::BadFormat("the moments are not moments of gradients".to_string()));
         }
-        let copied = |values| try_copied(values).for_the("state of the optimizer");
-        let average = try_copied(parts.average).for_the("state of the optimizer")?;
-        let (k, averaged) = (parts.k, parts.averaged);
-        Ok(State { k, averaged, first: copied(parts.first)?, second: copied(parts.second)?, average, len })
+        if parts.reports.best.is_nan() || !(0.0..=1.0).contains(&parts.reports.scale) {
+            return Err(Error::BadFormat("the reports are not those of a run".to_string()));
+        }
+        let what = "state of the optimizer";
+        Ok(State {
+            k: parts.k,
+            epochs: parts.epochs,
+            reports: parts.reports,
+            first: try_copied(parts.first).for_the(what)?,
+            second: try_copied(parts.second).for_the(what)?,
+            ratio,
+            average: try_copied(parts.average).for_the(what)?,
+            averaged: parts.averaged,
+            ema: try_copied(parts.ema).for_the(what)?,
+            smoothing: !parts.ema.is_empty(),
+            clipped: Vec::new(),
+            len,
+        })
     }
 }

@@ -7,14 +7,14 @@ use super::history::{History, Record};
 use super::{Options, Run};
 use crate::error::{Error, ForThe, Result, try_with_capacity};
 use crate::file;
-use crate::optim::{Parts, State};
+use crate::optim::{Parts, Reports, State};
 use crate::tensors::{self, Tensor};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"PLIMCKP4";
+const MAGIC: &[u8; 8] = b"PLIMCKP5";
 const KEY: &str = "plimsoll.checkpoint";
 /// Updates and gradients beyond this are no count: a double would not tell them apart.
 const MOST: u64 = 1 << 53;
@@ -40,13 +40,19 @@ impl Run<'_> {
         }
         let mut records = try_with_capacity(Record::LEN * self.history.len()).for_the("checkpoint")?;
         records.extend(self.history.records().iter().flat_map(|record| record.to_array()));
-        for (name, values) in [("average", parts.average), ("history", &records)] {
+        // As doubles, because JSON would not keep their bits.
+        let scalars = [parts.ratio, parts.reports.best, parts.reports.scale];
+        let doubles =
+            [("average", parts.average), ("ema", parts.ema), ("optimizer", &scalars[..]), ("history", &records[..])];
+        for (name, values) in doubles {
             add(name, Dtype::F64, values.len(), bytes_of(values, f64::to_le_bytes)?);
         }
         let about = json!({
             "identity": Value::Object(self.identity().map(|share| (share.key, share.value)).collect()),
             "updates": parts.k,
             "averaged": parts.averaged,
+            "epochs": parts.epochs,
+            "bad reports": parts.reports.bad,
             "gradients": self.estimator.step(),
             "sample size": self.estimator.size(),
         });
@@ -88,21 +94,31 @@ impl Run<'_> {
         let first = floats(tensors, "first_moments", &[0, len])?.unwrap_or_default();
         let second = floats(tensors, "second_moments", &[first.len()])?.unwrap_or_default();
         let average = doubles(tensors, "average")?;
+        let ema = doubles(tensors, "ema")?;
+        let scalars = doubles(tensors, "optimizer")?;
         let records = doubles(tensors, "history")?;
         let count = |name: &str| match about[name].as_u64() {
             Some(count) if count <= MOST => Ok(count),
             Some(count) => Err(Error::BadFormat(format!("{name} is {count}, more than a run can reach"))),
             None => Err(Error::BadFormat(format!("there is no {name}"))),
         };
-        if !(average.is_empty() || average.len() == len) || !records.len().is_multiple_of(Record::LEN) {
-            return Err(Error::BadFormat("average or history has a wrong length".to_string()));
+        let fits = |values: &[f64]| values.is_empty() || values.len() == len;
+        if !fits(&average) || !fits(&ema) || !records.len().is_multiple_of(Record::LEN) {
+            return Err(Error::BadFormat("an average or the history has a wrong length".to_string()));
         }
+        let [ratio, best_report, scale] = scalars[..] else {
+            return Err(Error::BadFormat("optimizer has a wrong length".to_string()));
+        };
         let parts = Parts {
             k: count("updates")?,
-            averaged: count("averaged")?,
+            epochs: count("epochs")?,
+            reports: Reports { best: best_report, bad: count("bad reports")?, scale },
             first: &first,
             second: &second,
+            ratio,
+            averaged: count("averaged")?,
             average: &average,
+            ema: &ema,
         };
         let state = State::from_parts(&parts, len)?;
         let gradients = count("gradients")?;
@@ -126,7 +142,7 @@ impl Run<'_> {
     /// What a checkpoint must share with the run that goes on from it, what matters most first: the model, what it learns
     /// from, how, and the numbers that only order the steps.
     fn identity(&self) -> impl Iterator<Item = Share> {
-        let Options { batch_size, seed, monitor, adaptive, .. } = self.options;
+        let Options { batch_size, seed, monitor, adaptive, ema, .. } = self.options;
         let model = match self.model.widths() {
             Ok(widths) => Share::new("widths", "widths are", json!(widths)),
             Err(_) => Share::new("layers", "layers are", self.model.net().layers().to_json()),
@@ -141,6 +157,7 @@ impl Run<'_> {
             ("seed", json!(seed)),
             // The parameters kept are those of the epoch that this found best.
             ("monitor", json!(monitor.name())),
+            ("moving average", json!(ema)),
         ];
         let sizes = sizes.map(|(name, size)| Share::new(&name, format!("number of {name} is"), json!(size)));
         let rest = rest.map(|(name, value)| Share::new(name, format!("{name} is"), value));
@@ -257,6 +274,8 @@ mod tests {
         let mut model = Model::gcn(&[1, 2], 1).unwrap();
         let mut optimizer = Optimizer::adam(0.1).unwrap();
         optimizer.set_averaging(true);
+        optimizer.set_ema(0.5).unwrap();
+        optimizer.set_plateau(0.5, 0, 0.0).unwrap();
         let (_, result) =
             super::super::train(&mut model, &graph, &mut Estimator::unbiased(), &mut optimizer, options, &mut Silent);
         (model.parameters().to_vec(), result)
@@ -295,19 +314,26 @@ mod tests {
             forged(&file, &data, &[&value.to_le_bytes()[..], &data[4..]].concat())
         };
         let [moments, squares, best] = ["first_moments", "second_moments", "best"];
-        let average = tensor("average");
+        let [average, ema, scalars] = ["average", "ema", "optimizer"].map(tensor);
         let cases = [
             forged(&file, br#"\"updates\":1"#, br#"\"updates\":18446744073709551615"#),
             forged(&file, br#"\"averaged\":1"#, br#"\"averaged\":18446744073709551615"#),
             forged(&file, br#"\"averaged\":1"#, br#"\"averaged\":2"#),
             forged(&file, br#"\"gradients\":1"#, br#"\"gradients\":18446744073709551615"#),
             forged(&file, &average, &[&f64::NAN.to_le_bytes()[..], &average[8..]].concat()),
+            forged(&file, br#"\"epochs\":1"#, br#"\"epochs\":18446744073709551615"#),
+            forged(&file, br#"\"bad reports\":0"#, br#"\"bad reports\":18446744073709551615"#),
+            forged(&file, &ema, &[&f64::INFINITY.to_le_bytes()[..], &ema[8..]].concat()),
+            forged(&file, &scalars, &[&f64::NAN.to_le_bytes()[..], &scalars[8..]].concat()),
+            forged(&file, &scalars, &[&scalars[..8], &f64::NAN.to_le_bytes(), &scalars[16..]].concat()),
+            forged(&file, &scalars, &[&scalars[..16], &2f64.to_le_bytes()].concat()),
             with_first(moments, f32::INFINITY),
             with_first(moments, 1e30),
             with_first(squares, -1.0),
             with_first(squares, f32::NAN),
             with_first(best, f32::NAN),
             forged(&file, br#""second_moments""#, br#""other_moments!!""#),
+            forged(&file, br#""ema""#, br#""no!""#),
         ];
         std::fs::write(&path, forged(&file, br#"\"updates\":1"#, br#"\"updates\":2"#)).unwrap();
         trained(&resuming).1.unwrap();

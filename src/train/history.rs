@@ -53,6 +53,12 @@ impl Monitor {
         self != Monitor::TrainLoss
     }
 
+    /// Its number in a record, negated where higher is better; NaN if that was not evaluated.
+    pub fn cost_of(self, record: &Record) -> f64 {
+        let value = self.of(record);
+        if self.better(1.0, 0.0) { -value } else { value }
+    }
+
     /// Its number in a record; NaN if that was not evaluated.
     fn of(self, record: &Record) -> f64 {
         match self {

@@ -44,6 +44,8 @@ pub struct Options {
     pub resume: Option<PathBuf>,
     /// How sample sizes follow the gradient's error; `None` keeps the estimator's.
     pub adaptive: Option<Adaptive>,
+    /// Whether epochs are evaluated with the optimizer's moving average, which is also what the model ends with.
+    pub ema: bool,
 }
 
 impl Default for Options {
@@ -59,6 +61,7 @@ impl Default for Options {
             checkpoint: None,
             resume: None,
             adaptive: None,
+            ema: false,
         }
     }
 }
@@ -115,6 +118,7 @@ pub fn train(
         observer,
         history: History::new(options.monitor),
         best: None,
+        iterate: Vec::new(),
         items: &[],
         order: Vec::new(),
         sizes: None,
@@ -138,6 +142,8 @@ struct Run<'a> {
     history: History,
     /// Parameters after the best epoch.
     best: Option<Vec<f32>>,
+    /// The iterate, while the model has the moving average.
+    iterate: Vec<f32>,
     /// The training items.
     items: &'a [i32],
     /// The same in the order of the epoch at work; none for an estimator that takes all of them at once.
@@ -192,6 +198,8 @@ impl Run<'_> {
         }
         if let Some(best) = self.best.take().filter(|_| restore_best) {
             self.model.set_parameters(&best)?;
+        } else if self.options.ema && last > 0 {
+            self.show_ema()?;
         }
         let seconds = self.history.seconds();
         self.log(Level::Info, |_| {
@@ -218,22 +226,31 @@ impl Run<'_> {
             Some(_) => self.optimizer.check_set()?,
         }
         let Options { patience, monitor, evaluate_every, .. } = *self.options;
-        if patience > 0 && evaluate_every == 0 {
-            return Err(Error::InvalidArgument("patience needs evaluation, but evaluate_every = 0".to_string()));
+        let waits = match patience {
+            0 if self.optimizer.has_plateau() => Some("the plateau".to_string()),
+            0 => None,
+            _ => Some(format!("patience = {patience}")),
+        };
+        if let Some(what) = waits.as_ref().filter(|_| evaluate_every == 0) {
+            return Err(Error::InvalidArgument(format!("{what} needs evaluation, but evaluate_every = 0")));
+        }
+        if self.options.ema {
+            if !self.optimizer.has_ema() {
+                return Err(Error::InvalidArgument("the optimizer has no moving average to evaluate".to_string()));
+            }
+            self.iterate = try_copied(self.model.parameters())?;
         }
         if monitor == Monitor::ValNdcg && !self.problem.has_ndcg() {
             let text = format!("a monitor of the {} needs queries; a graph has none", monitor.name());
             return Err(Error::Unsupported(text));
         }
         if self.problem.has(Split::Val) {
-            if patience > 0 || evaluate_every > 0 {
+            if waits.is_some() || evaluate_every > 0 {
                 self.problem.items(Split::Val)?;
             }
-        } else if patience > 0 && monitor.needs_validation() {
+        } else if let Some(what) = waits.filter(|_| monitor.needs_validation()) {
             let name = monitor.name();
-            return Err(Error::MissingData(format!(
-                "the val split is empty, and patience = {patience} waits for a better {name}"
-            )));
+            return Err(Error::MissingData(format!("the val split is empty, and {what} waits for a better {name}")));
         }
         if let Some((path, _)) = &self.options.checkpoint {
             file::check_target(path)?;
@@ -257,13 +274,33 @@ impl Run<'_> {
     fn epoch(&mut self) -> Result<()> {
         let epoch = self.history.len() + 1;
         let (batch_loss, seconds) = self.steps(epoch)?;
+        self.optimizer.end_epoch();
         let mut record = Record { batch_loss, seconds, ..Record::default() };
         let num_steps = self.num_steps();
         if let Some(sizes) = &mut self.sizes {
             record.sample_size = std::mem::take(&mut sizes.drawn) / num_steps as f64;
             record.error = sizes.error;
         }
-        let every = self.options.evaluate_every;
+        if self.options.ema {
+            self.show_ema()?;
+        }
+        let pushed = self.judge(epoch, record);
+        if self.options.ema {
+            self.model.parameters_mut().copy_from_slice(&self.iterate);
+        }
+        let record = pushed?;
+        if let Some((path, every)) = &self.options.checkpoint
+            && (epoch.is_multiple_of(*every) || epoch == self.options.epochs || self.out_of_patience())
+        {
+            self.checkpoint(path)?;
+            self.log(Level::Info, |_| format!("epoch {epoch}: checkpoint written to {}", path.display()));
+        }
+        self.tell(epoch, num_steps, num_steps, &record, self.history.seconds())
+    }
+
+    /// Evaluates the model, if it is time, and adds the epoch to the history.
+    fn judge(&mut self, epoch: usize, mut record: Record) -> Result<Record> {
+        let Options { evaluate_every: every, monitor, .. } = *self.options;
         if every > 0 && (epoch.is_multiple_of(every) || epoch == self.options.epochs) {
             self.evaluate(&mut record)?;
             self.log_news();
@@ -275,13 +312,21 @@ impl Run<'_> {
                 None => self.best = Some(try_copied(self.model.parameters()).for_the("best parameters")?),
             }
         }
-        if let Some((path, every)) = &self.options.checkpoint
-            && (epoch.is_multiple_of(*every) || epoch == self.options.epochs || self.out_of_patience())
-        {
-            self.checkpoint(path)?;
-            self.log(Level::Info, |_| format!("epoch {epoch}: checkpoint written to {}", path.display()));
+        let cost = monitor.cost_of(&record);
+        if !cost.is_nan() && self.optimizer.report(cost)? {
+            self.log(Level::Info, |run| {
+                format!("epoch {epoch}: no better {}; the step becomes {:e}", monitor.name(), run.optimizer.next_step())
+            });
         }
-        self.tell(epoch, num_steps, num_steps, &record, self.history.seconds())
+        Ok(record)
+    }
+
+    /// Gives the model the optimizer's moving average, and keeps the iterate.
+    fn show_ema(&mut self) -> Result<()> {
+        self.iterate.copy_from_slice(self.model.parameters());
+        let ema = self.optimizer.ema()?;
+        self.model.parameters_mut().iter_mut().zip(ema).for_each(|(w, e)| *w = *e as f32);
+        Ok(())
     }
 
     /// One pass over the training items; gives the mean loss of its batches and its seconds.

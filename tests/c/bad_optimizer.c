@@ -84,6 +84,69 @@ static void settings_must_be_in_their_ranges(void) {
   }
 }
 
+static void numbers_of_schedules_must_be_in_their_ranges(void) {
+  static const int32_t units[] = {-1, 2, 255, INT32_MAX, INT32_MIN};
+  static const double factors[] = {0.0, -0.0, -0.5, 1.0 + 1e-15, NAN, INFINITY, -INFINITY};
+  static const double minima[] = {-1e-300, 0.0500001, NAN, INFINITY, -INFINITY}; /* the step is 0.05 */
+  static const double starts[] = {-1e-300, 1.0 + 1e-15, NAN, INFINITY, -INFINITY};
+  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "unit = ", plim_optimizer_set_step_decay(optimizer, 1, units[i], 0.5));
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "unit = ", plim_optimizer_set_cosine(optimizer, 1, units[i], 0.01));
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "unit = ", plim_optimizer_set_warmup(optimizer, 1, units[i], 0.5));
+  }
+  for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "factor = ", plim_optimizer_set_step_decay(optimizer, 1, 0, factors[i]));
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "factor = ", plim_optimizer_set_plateau(optimizer, factors[i], 1, 0.0));
+  }
+  for (size_t i = 0; i < sizeof minima / sizeof minima[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "minimum = ", plim_optimizer_set_cosine(optimizer, 1, 0, minima[i]));
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "minimum = ", plim_optimizer_set_plateau(optimizer, 0.5, 1, minima[i]));
+  }
+  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "start = ", plim_optimizer_set_warmup(optimizer, 1, 0, starts[i]));
+  }
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "every = 0", plim_optimizer_set_step_decay(optimizer, 0, 0, 0.5));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "length = 0", plim_optimizer_set_cosine(optimizer, 0, 0, 0.01));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "value is NaN", plim_optimizer_report(optimizer, (double)NAN));
+}
+
+static void numbers_of_adam_clipping_and_averages_must_be_in_their_ranges(void) {
+  static const double betas[][2] = {{-0.1, 0.9}, {1.0, 0.999}, {NAN, 0.999}, {0.9, NAN}, {0.9, 1.0}, {0.9, 0.81},
+                                    {0.0, 0.0}, {0.9, -1.0}, {0.9, INFINITY}, {0.9, 1.0 - 1e-12}, {1.0 - 1e-12, 0.99}};
+  static const double epsilons[] = {0.0, -1e-8, 9.9e-17, NAN, INFINITY, -INFINITY};
+  static const double norms[] = {-1e-300, -1.0, NAN, -INFINITY};
+  static const double decays[] = {-1e-300, 1.0, 2.0, NAN, INFINITY, -INFINITY};
+  for (size_t i = 0; i < sizeof betas / sizeof betas[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "beta", plim_optimizer_set_betas(optimizer, betas[i][0], betas[i][1]));
+  }
+  for (size_t i = 0; i < sizeof epsilons / sizeof epsilons[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "epsilon = ", plim_optimizer_set_epsilon(optimizer, epsilons[i]));
+  }
+  for (size_t i = 0; i < sizeof norms / sizeof norms[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "norm = ", plim_optimizer_set_clip(optimizer, norms[i]));
+  }
+  for (size_t i = 0; i < sizeof decays / sizeof decays[0]; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "decay = ", plim_optimizer_set_ema(optimizer, decays[i]));
+  }
+}
+
+static void a_moving_average_needs_updates_and_room(void) {
+  plim_optimizer *fresh = NULL;
+  static const float gradient[PARAMETERS] = {1.0f};
+  REFUSED(PLIM_ERROR_MISSING_DATA, "moving average", plim_optimizer_ema(optimizer, floats, PARAMETERS));
+  CHECK_OK(plim_optimizer_sgd(0.1, &fresh));
+  CHECK_OK(plim_optimizer_set_ema(fresh, 0.5));
+  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "no update", plim_optimizer_ema(fresh, floats, PARAMETERS));
+  CHECK_OK(plim_optimizer_update(fresh, model, gradient, PARAMETERS));
+  CHECK_OK(plim_optimizer_update(fresh, twin_model, gradient, PARAMETERS));
+  CHECK_FAILS(PLIM_ERROR_BUFFER_TOO_SMALL, "32", plim_optimizer_ema(fresh, floats, PARAMETERS - 1));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "dst", plim_optimizer_ema(fresh, NULL, PARAMETERS));
+  CHECK_OK(plim_optimizer_set_ema(fresh, 0.0)); /* discards it */
+  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "moving average", plim_optimizer_ema(fresh, floats, PARAMETERS));
+  plim_optimizer_free(fresh);
+  check_unharmed(__LINE__);
+}
+
 static void a_gradient_has_a_value_for_each_parameter(void) {
   float gradient[PARAMETERS + 1] = {0.0f};
   REFUSED(PLIM_ERROR_SHAPE_MISMATCH, "31", plim_optimizer_update(optimizer, model, gradient, PARAMETERS - 1));
@@ -118,6 +181,17 @@ static void a_problem_has_an_oracle_steps_and_dimensions(void) {
 /* One call per function, with `h` in place of the handle. */
 static plim_status set_schedule(void *h) { return plim_optimizer_set_schedule((plim_optimizer *)h, 1); }
 static plim_status set_decay(void *h) { return plim_optimizer_set_decay((plim_optimizer *)h, 0.5); }
+static plim_status set_step_decay(void *h) { return plim_optimizer_set_step_decay((plim_optimizer *)h, 1, 0, 0.5); }
+static plim_status set_cosine(void *h) { return plim_optimizer_set_cosine((plim_optimizer *)h, 9, 1, 0.0); }
+static plim_status set_warmup(void *h) { return plim_optimizer_set_warmup((plim_optimizer *)h, 9, 0, 0.5); }
+static plim_status set_plateau(void *h) { return plim_optimizer_set_plateau((plim_optimizer *)h, 0.5, 0, 0.0); }
+static plim_status report(void *h) { return plim_optimizer_report((plim_optimizer *)h, 1.0); }
+static plim_status end_epoch(void *h) { return plim_optimizer_end_epoch((plim_optimizer *)h); }
+static plim_status set_betas(void *h) { return plim_optimizer_set_betas((plim_optimizer *)h, 0.5, 0.9); }
+static plim_status set_epsilon(void *h) { return plim_optimizer_set_epsilon((plim_optimizer *)h, 0.1); }
+static plim_status set_clip(void *h) { return plim_optimizer_set_clip((plim_optimizer *)h, 0.1); }
+static plim_status set_ema(void *h) { return plim_optimizer_set_ema((plim_optimizer *)h, 0.1); }
+static plim_status ema_of(void *h) { return plim_optimizer_ema((plim_optimizer *)h, floats, PARAMETERS); }
 static plim_status set_ball(void *h) { return plim_optimizer_set_ball((plim_optimizer *)h, 1.0); }
 static plim_status set_box(void *h) { return plim_optimizer_set_box((plim_optimizer *)h, -1.0, 1.0); }
 static plim_status set_averaging(void *h) { return plim_optimizer_set_averaging((plim_optimizer *)h, 0); }
@@ -138,6 +212,17 @@ static plim_status minimize(void *h) {
 static const function functions[] = {
     {"optimizer", "plim_optimizer_set_schedule", set_schedule},
     {"optimizer", "plim_optimizer_set_decay", set_decay},
+    {"optimizer", "plim_optimizer_set_step_decay", set_step_decay},
+    {"optimizer", "plim_optimizer_set_cosine", set_cosine},
+    {"optimizer", "plim_optimizer_set_warmup", set_warmup},
+    {"optimizer", "plim_optimizer_set_plateau", set_plateau},
+    {"optimizer", "plim_optimizer_report", report},
+    {"optimizer", "plim_optimizer_end_epoch", end_epoch},
+    {"optimizer", "plim_optimizer_set_betas", set_betas},
+    {"optimizer", "plim_optimizer_set_epsilon", set_epsilon},
+    {"optimizer", "plim_optimizer_set_clip", set_clip},
+    {"optimizer", "plim_optimizer_set_ema", set_ema},
+    {"optimizer", "plim_optimizer_ema", ema_of},
     {"optimizer", "plim_optimizer_set_ball", set_ball},
     {"optimizer", "plim_optimizer_set_box", set_box},
     {"optimizer", "plim_optimizer_set_averaging", set_averaging},
@@ -165,6 +250,7 @@ static void handles_must_be_live_optimizers(void) {
   }
   handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, model, "a model", untouched);
   handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, optimizer, "an optimizer", untouched);
+  CHECK(plim_optimizer_step_size(NULL) == 0.0 && plim_optimizer_step_size(freed) == 0.0);
   plim_optimizer_free(NULL);
   plim_optimizer_free(freed); /* freeing twice is harmless */
   plim_optimizer_free((plim_optimizer *)(void *)model); /* the wrong free function has no effect */
@@ -190,6 +276,9 @@ int main(void) {
   check_unharmed(__LINE__);
   RUN(steps_must_be_finite_and_positive);
   RUN(settings_must_be_in_their_ranges);
+  RUN(numbers_of_schedules_must_be_in_their_ranges);
+  RUN(numbers_of_adam_clipping_and_averages_must_be_in_their_ranges);
+  RUN(a_moving_average_needs_updates_and_room);
   RUN(a_gradient_has_a_value_for_each_parameter);
   RUN(an_average_needs_iterates_and_room);
   RUN(a_problem_has_an_oracle_steps_and_dimensions);

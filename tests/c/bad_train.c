@@ -179,6 +179,32 @@ static void patience_needs_evaluation_and_validation_nodes(void) {
   free(val);
 }
 
+static void a_plateau_needs_evaluation_and_validation_nodes(void) {
+  size_t count = plim_graph_split_size(s.graph, PLIM_SPLIT_VAL);
+  int32_t *val = (int32_t *)check_alloc(count, sizeof *val);
+  CHECK_OK(plim_graph_copy_split(s.graph, PLIM_SPLIT_VAL, val, count));
+  CHECK_OK(plim_optimizer_set_plateau(s.optimizer, 0.5, 2, 0.0));
+  CHECK_OK(plim_train_options_set_evaluate_every(s.options, 0));
+  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "the plateau needs evaluation",
+              plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
+  CHECK_OK(plim_train_options_set_evaluate_every(s.options, 1));
+  CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, NULL, 0));
+  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "the val split is empty, and the plateau waits for a better validation",
+              plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
+  CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, val, count));
+  CHECK_OK(plim_optimizer_set_plateau(s.optimizer, 1.0, 0, 0.0));
+  check_unharmed(__LINE__);
+  free(val);
+}
+
+static void an_evaluated_moving_average_must_be_there(void) {
+  CHECK_OK(plim_train_options_set_ema(s.options, 1));
+  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "no moving average",
+              plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
+  CHECK_OK(plim_train_options_set_ema(s.options, 0));
+  check_unharmed(__LINE__);
+}
+
 static void draws_beyond_the_graph_are_found_before_the_first_step(void) {
   static const int32_t draws[2] = {1, 1000000};
   CHECK_OK(plim_estimator_set_draws(s.estimator, 1, draws, 2));
@@ -220,6 +246,7 @@ static plim_status set_resume(void *h) { return plim_train_options_set_resume((p
 static plim_status set_adaptive(void *h) {
   return plim_train_options_set_adaptive((plim_train_options *)h, 0.1, 1, 1, 9);
 }
+static plim_status set_ema(void *h) { return plim_train_options_set_ema((plim_train_options *)h, 1); }
 static plim_status set_progress(void *h) {
   return plim_train_options_set_progress((plim_train_options *)h, NULL, NULL);
 }
@@ -251,6 +278,7 @@ static const function functions[] = {
     {"options", "plim_train_options_set_checkpoint", set_checkpoint},
     {"options", "plim_train_options_set_resume", set_resume},
     {"options", "plim_train_options_set_adaptive", set_adaptive},
+    {"options", "plim_train_options_set_ema", set_ema},
     {"options", "plim_train_options_set_progress", set_progress},
     {"options", "plim_train_options_set_log", set_log},
     {"model", "plim_train, its model", train_model},
@@ -329,6 +357,8 @@ int main(void) {
   RUN(a_box_that_no_parameter_fits_is_found_before_the_first_step);
   RUN(a_training_needs_features_labels_and_nodes);
   RUN(patience_needs_evaluation_and_validation_nodes);
+  RUN(a_plateau_needs_evaluation_and_validation_nodes);
+  RUN(an_evaluated_moving_average_must_be_there);
   RUN(draws_beyond_the_graph_are_found_before_the_first_step);
   RUN(a_column_has_a_number_and_needs_room);
   RUN(options_that_are_no_options_are_refused);

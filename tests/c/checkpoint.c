@@ -68,6 +68,90 @@ static void a_cancelled_run_goes_on_and_ends_in_the_same_bits(void) {
   files_remove("run");
 }
 
+/* Settings whose state is more than k: schedules by epochs, plateaus, clipping, other moments and moving averages. */
+enum { STEP_DECAY, COSINE, WARMUP, PLATEAU, CLIP, BETAS, EMA, USED_EMA, ALL, DRESSES };
+
+static setup dressed_setup(estimation how, rule moves, int dress, int32_t restore) {
+  setup s = training_setup(how, moves, EPOCHS);
+  if (dress == STEP_DECAY) {
+    CHECK_OK(plim_optimizer_set_step_decay(s.optimizer, 2, PLIM_UNIT_EPOCHS, 0.5));
+  }
+  if (dress == COSINE || dress == ALL) {
+    CHECK_OK(plim_optimizer_set_cosine(s.optimizer, EPOCHS, PLIM_UNIT_EPOCHS, 0.001));
+  }
+  if (dress == WARMUP || dress == ALL) {
+    CHECK_OK(plim_optimizer_set_warmup(s.optimizer, 20, PLIM_UNIT_UPDATES, 0.1));
+  }
+  if (dress == PLATEAU || dress == ALL) {
+    CHECK_OK(plim_optimizer_set_plateau(s.optimizer, 0.3, 0, 0.0));
+  }
+  if (dress == CLIP || dress == ALL) {
+    CHECK_OK(plim_optimizer_set_clip(s.optimizer, 0.05));
+  }
+  if (dress == BETAS || dress == ALL) {
+    CHECK_OK(plim_optimizer_set_betas(s.optimizer, 0.95, 0.91)); /* moments of up to 12 standard deviations */
+  }
+  if (dress == EMA || dress == USED_EMA || dress == ALL) {
+    CHECK_OK(plim_optimizer_set_ema(s.optimizer, 0.9));
+  }
+  CHECK_OK(plim_train_options_set_ema(s.options, dress == USED_EMA || dress == ALL));
+  CHECK_OK(plim_train_options_set_restore_best(s.options, restore));
+  return s;
+}
+
+/* The moving average, if there is one, and the next step. */
+typedef struct beyond {
+  float ema[MOST_PARAMETERS];
+  double step;
+} beyond;
+
+static beyond read_beyond(const setup *s) {
+  beyond b;
+  memset(&b, 0, sizeof b);
+  (void)plim_optimizer_ema(s->optimizer, b.ema, MOST_PARAMETERS);
+  b.step = plim_optimizer_step_size(s->optimizer);
+  return b;
+}
+
+static void schedules_clipping_and_averages_go_on_in_the_same_bits(void) {
+  for (int dress = 0; dress < DRESSES; dress++) {
+    for (int moves = 0; moves < RULES; moves++) {
+      for (int32_t restore = 0; restore < 2; restore++) {
+        const estimation how = dress % 2 == 0 ? CONSISTENT : UNBIASED;
+        setup whole = dressed_setup(how, (rule)moves, dress, restore), s = dressed_setup(how, (rule)moves, dress, restore);
+        setup fresh = dressed_setup(how, (rule)moves, dress, restore), plain = training_setup(how, (rule)moves, EPOCHS);
+        outcome expected = training_run(&whole), run;
+        beyond wanted = read_beyond(&whole), found;
+        size_t stop = 5;
+        CHECK_OK(plim_train_options_set_checkpoint(s.options, files_path("run"), 2)); /* the last one is of epoch 4 */
+        CHECK_OK(plim_train_options_set_progress(s.options, stop_after, &stop));
+        run = training_run(&s);
+        CHECK(run.status == PLIM_ERROR_CANCELLED && run.num_epochs == stop);
+        CHECK_OK(plim_train_options_set_resume(fresh.options, files_path("run"))); /* as in another process */
+        run = training_run(&fresh);
+        found = read_beyond(&fresh);
+        CHECK(expected.status == PLIM_OK && training_same(&expected, &run));
+        CHECK(memcmp(&wanted, &found, sizeof wanted) == 0);
+        CHECK_OK(plim_train_options_set_resume(plain.options, files_path("run"))); /* the setting is a part of the run */
+        run = training_run(&plain);
+        CHECK(run.status == (dress == USED_EMA || dress == ALL ? PLIM_ERROR_SHAPE_MISMATCH : PLIM_OK));
+        if (dress != EMA && !(dress == BETAS && moves == SGD)) { /* and it does something */
+          training_free(&plain);
+          plain = training_setup(how, (rule)moves, EPOCHS);
+          CHECK_OK(plim_train_options_set_restore_best(plain.options, restore));
+          run = training_run(&plain);
+          CHECK(!training_same_parameters(&expected, &run));
+        }
+        training_free(&plain);
+        training_free(&fresh);
+        training_free(&s);
+        training_free(&whole);
+      }
+    }
+  }
+  files_remove("run");
+}
+
 static void a_finished_run_resumes_to_its_result(void) {
   for (int moves = 0; moves < RULES; moves++) {
     for (int32_t restore = 0; restore < 2; restore++) {
@@ -555,6 +639,7 @@ static void a_run_leaves_one_file(void) {
 
 int main(void) {
   RUN(a_cancelled_run_goes_on_and_ends_in_the_same_bits);
+  RUN(schedules_clipping_and_averages_go_on_in_the_same_bits);
   RUN(a_finished_run_resumes_to_its_result);
   RUN(a_finished_run_goes_on_for_more_epochs);
   RUN(a_run_out_of_patience_stays_so);

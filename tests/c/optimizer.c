@@ -173,6 +173,119 @@ static void adam_follows_the_formula(void) {
   }
 }
 
+/* Other β and ε, decay as in AdamW. The last ones are close to what is allowed. */
+static void adam_follows_the_formula_with_other_betas_and_epsilon(void) {
+  static const double settings[][3] = {{0.0, 0.99, 1e-8},  {0.5, 0.9, 1e-3},  {0.9, 0.82, 1e-8},
+                                       {0.99, 0.999, 1e2}, {0.0, 0.25, 1e-16}, {0.99999, 0.99999, 1e-8}};
+  for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++) {
+    const double beta1 = settings[s][0], beta2 = settings[s][1], epsilon = settings[s][2];
+    uint64_t state = 16;
+    float start[COUNT], gradient[COUNT], got[COUNT];
+    double w[COUNT], m[COUNT] = {0.0}, v[COUNT] = {0.0};
+    plim_model *model;
+    plim_optimizer *optimizer = adam(0.05);
+    CHECK_OK(plim_optimizer_set_betas(optimizer, beta1, beta2));
+    CHECK_OK(plim_optimizer_set_epsilon(optimizer, epsilon));
+    CHECK_OK(plim_optimizer_set_decay(optimizer, 0.1));
+    some(start, 1.0, &state);
+    model = model_of(start);
+    for (size_t i = 0; i < COUNT; i++) {
+      w[i] = (double)start[i];
+    }
+    for (size_t k = 1; k <= 60; k++) {
+      some(gradient, 3.0, &state);
+      gradient[2] = 0.0f;
+      CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
+      read_parameters(model, got);
+      for (size_t i = 0; i < COUNT; i++) {
+        double g = (double)gradient[i], m_hat, v_hat;
+        m[i] = beta1 * m[i] + (1.0 - beta1) * g;
+        v[i] = beta2 * v[i] + (1.0 - beta2) * g * g;
+        m_hat = m[i] / (1.0 - pow(beta1, (double)k));
+        v_hat = v[i] / (1.0 - pow(beta2, (double)k));
+        w[i] = (1.0 - 0.05 * 0.1) * w[i] - 0.05 * m_hat / (sqrt(v_hat) + epsilon);
+        CHECK_NEAR(w[i], (double)got[i], 2e-5);
+      }
+    }
+    plim_optimizer_free(optimizer);
+    plim_model_free(model);
+  }
+}
+
+/* w - γg·min(1, c / (‖g‖ + 1e-6)). */
+static void a_long_gradient_is_clipped_and_a_short_one_is_not(void) {
+  uint64_t state = 17;
+  size_t clipped = 0;
+  float start[COUNT], gradient[COUNT], got[COUNT];
+  double w[COUNT];
+  plim_model *model;
+  plim_optimizer *optimizer = sgd(0.3, PLIM_SCHEDULE_CONSTANT);
+  CHECK_OK(plim_optimizer_set_clip(optimizer, 2.0));
+  some(start, 1.0, &state);
+  model = model_of(start);
+  for (size_t i = 0; i < COUNT; i++) {
+    w[i] = (double)start[i];
+  }
+  for (size_t k = 1; k <= 60; k++) {
+    double norm, factor;
+    some(gradient, k % 2 == 0 ? 0.5 : 5.0, &state);
+    norm = norm_of(gradient);
+    factor = norm + 1e-6 > 2.0 ? 2.0 / (norm + 1e-6) : 1.0;
+    clipped += factor < 1.0;
+    CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
+    read_parameters(model, got);
+    for (size_t i = 0; i < COUNT; i++) {
+      w[i] -= 0.3 * factor * (double)gradient[i];
+      CHECK_NEAR(w[i], (double)got[i], 5e-6);
+    }
+  }
+  CHECK(clipped == 30);
+  plim_optimizer_free(optimizer);
+  plim_model_free(model);
+}
+
+/* A gradient that is not longer keeps its bits; 0 and INFINITY clear the bound. */
+static void clipping_that_does_not_apply_changes_no_bit(void) {
+  static const double norms[] = {INFINITY, 0.0, 1e30, 100.0};
+  for (size_t rule = 0; rule < 2; rule++) {
+    for (size_t n = 0; n < sizeof norms / sizeof norms[0]; n++) {
+      uint64_t state = 18;
+      float start[COUNT], gradient[COUNT], got[2][COUNT];
+      some(start, 1.0, &state);
+      some(gradient, 3.0, &state);
+      for (size_t i = 0; i < 2; i++) {
+        plim_model *model = model_of(start);
+        plim_optimizer *optimizer = rule == 0 ? sgd(0.3, PLIM_SCHEDULE_CONSTANT) : adam(0.1);
+        if (i == 0) {
+          CHECK_OK(plim_optimizer_set_clip(optimizer, 1e-3));
+          CHECK_OK(plim_optimizer_set_clip(optimizer, norms[n]));
+        }
+        CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
+        CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
+        read_parameters(model, got[i]);
+        plim_optimizer_free(optimizer);
+        plim_model_free(model);
+      }
+      CHECK_BITS(got[0], got[1], COUNT);
+    }
+  }
+}
+
+/* Without clipping this gradient would leave the range of a float. */
+static void a_clipped_gradient_may_be_enormous(void) {
+  float start[COUNT] = {0.0f}, gradient[COUNT] = {3e38f, -3e38f}, got[COUNT];
+  plim_model *model = model_of(start);
+  plim_optimizer *optimizer = sgd(100.0, PLIM_SCHEDULE_CONSTANT);
+  CHECK_STATUS(PLIM_ERROR_DIVERGED, plim_optimizer_update(optimizer, model, gradient, COUNT));
+  CHECK_OK(plim_optimizer_set_clip(optimizer, 1.0));
+  CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
+  read_parameters(model, got);
+  CHECK_NEAR(-100.0 * sqrt(0.5), (double)got[0], 1e-4);
+  CHECK_NEAR(100.0 * sqrt(0.5), (double)got[1], 1e-4);
+  plim_optimizer_free(optimizer);
+  plim_model_free(model);
+}
+
 /* Iterates never leave the ball, not even by a bit, and each is the nearest point to w - γg. */
 static void a_ball_keeps_iterates_in_it(void) {
   static const double radii[] = {0.7, 1.0, 0.1, 3.1, 1e-3, 1e-30, 1e20};
@@ -516,6 +629,10 @@ int main(void) {
   RUN(exact_arithmetic_has_exact_results);
   RUN(k_counts_updates_until_the_optimizer_is_reset);
   RUN(adam_follows_the_formula);
+  RUN(adam_follows_the_formula_with_other_betas_and_epsilon);
+  RUN(a_long_gradient_is_clipped_and_a_short_one_is_not);
+  RUN(clipping_that_does_not_apply_changes_no_bit);
+  RUN(a_clipped_gradient_may_be_enormous);
   RUN(a_ball_keeps_iterates_in_it);
   RUN(a_box_keeps_every_parameter_in_it);
   RUN(ball_and_box_replace_each_other_and_infinity_clears_both);

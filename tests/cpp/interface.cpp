@@ -39,6 +39,7 @@ static_assert(static_cast<int>(Distribution::uniform) == 0 && static_cast<int>(D
               static_cast<int>(Distribution::neighbors) == 2 && static_cast<int>(Distribution::ladies) == 3);
 static_assert(static_cast<int>(Schedule::constant) == 0 && static_cast<int>(Schedule::inverse) == 1 &&
               static_cast<int>(Schedule::inverse_sqrt) == 2);
+static_assert(static_cast<int>(Unit::updates) == 0 && static_cast<int>(Unit::epochs) == 1);
 static_assert(static_cast<int>(Column::train_loss) == 0 && static_cast<int>(Column::val_loss) == 1 &&
               static_cast<int>(Column::val_accuracy) == 2 && static_cast<int>(Column::seconds) == 3 &&
               static_cast<int>(Column::batch_loss) == 4 && static_cast<int>(Column::sample_size) == 5 &&

@@ -38,6 +38,56 @@ void schedules_shorten_the_steps() {
   CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "schedule", Optimizer::sgd(1).set_schedule(static_cast<Schedule>(8)));
 }
 
+void schedules_have_lengths_in_updates_or_epochs() {
+  CHECK(equal(moved(Optimizer::sgd(1).set_step_decay(1, Unit::updates, .5), 3), std::vector<float>(4, 2.25f)));
+  CHECK(equal(moved(Optimizer::sgd(1).set_step_decay(1, Unit::epochs, .5), 3), std::vector<float>(4, 1)));
+  CHECK(near(moved(Optimizer::sgd(1).set_cosine(2, Unit::updates, .5), 4), std::vector<float>(4, 1.25f), 1e-6));
+  CHECK(equal(moved(Optimizer::sgd(1).set_warmup(2, Unit::updates, 0), 3), std::vector<float>(4, 2.5f)));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "every", Optimizer::sgd(1).set_step_decay(0, Unit::updates, .5));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "unit", Optimizer::sgd(1).set_cosine(1, static_cast<Unit>(2), .5));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "start", Optimizer::sgd(1).set_warmup(1, Unit::updates, 2));
+}
+
+void epochs_and_reports_reduce_the_step() {
+  Optimizer optimizer = Optimizer::sgd(1).set_step_decay(2, Unit::epochs, .5).set_plateau(.25, 0, .125);
+  CHECK(optimizer.step_size() == 1);
+  optimizer.end_epoch();
+  optimizer.end_epoch();
+  CHECK(optimizer.step_size() == .5);
+  for (int i = 0; i < 4; ++i) {
+    optimizer.report(3);
+  }
+  CHECK(optimizer.step_size() == .0625);
+  optimizer.reset();
+  CHECK(optimizer.step_size() == 1);
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "value", optimizer.report(NAN));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "factor", optimizer.set_plateau(0, 1, 0));
+}
+
+void long_gradients_are_clipped() {
+  CHECK(near(moved(Optimizer::sgd(1).set_clip(1), 1), std::vector<float>(4, 3.5f), 1e-6)); // the gradient's norm is 2
+  CHECK(equal(moved(Optimizer::sgd(1).set_clip(1).set_clip(0), 1), std::vector<float>(4, 3)));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "norm", Optimizer::sgd(1).set_clip(-1));
+}
+
+void adam_has_betas_and_an_epsilon() {
+  // Without a memory the step is g/(|g| + ε).
+  CHECK(near(moved(Optimizer::adam(1).set_betas(0, .5).set_epsilon(1), 2), std::vector<float>(4, 3), 1e-6));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "beta2", Optimizer::adam(1).set_betas(.9, .8));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "epsilon", Optimizer::adam(1).set_epsilon(0));
+}
+
+void the_moving_average_follows_the_parameters() {
+  Model model = Model::gcn({2, 2}, 0);
+  model.set_parameters({4, 4, 4, 4});
+  Optimizer optimizer = Optimizer::sgd(1).set_ema(.5);
+  CHECK_ERROR(PLIM_ERROR_MISSING_DATA, "", optimizer.ema(model));
+  optimizer.update(model, ones);
+  optimizer.update(model, ones);
+  CHECK(equal(optimizer.ema(model), std::vector<float>(4, 2.75f))); // (4 + 3)/2, and with 2
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "decay", optimizer.set_ema(1));
+}
+
 void decay_shrinks_the_parameters() {
   CHECK(equal(moved(Optimizer::sgd(.5).set_decay(.5), 1), std::vector<float>(4, 2.5f)));
   CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "decay", Optimizer::sgd(1).set_decay(-1));
@@ -176,6 +226,11 @@ int main() {
   RUN(sgd_steps_along_the_gradient);
   RUN(adam_steps_by_its_step_size);
   RUN(schedules_shorten_the_steps);
+  RUN(schedules_have_lengths_in_updates_or_epochs);
+  RUN(epochs_and_reports_reduce_the_step);
+  RUN(long_gradients_are_clipped);
+  RUN(adam_has_betas_and_an_epsilon);
+  RUN(the_moving_average_follows_the_parameters);
   RUN(decay_shrinks_the_parameters);
   RUN(iterates_stay_in_the_ball_or_the_box);
   RUN(the_average_is_that_of_the_iterates);

@@ -56,6 +56,14 @@ void the_history_has_its_columns() {
   CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "column", history.column(static_cast<Column>(9)));
 }
 
+void a_run_can_evaluate_and_end_with_the_moving_average() {
+  Trial trial;
+  trial.optimizer.set_ema(.9);
+  trial.run(TrainOptions().set_epochs(4).set_restore_best(false).set_ema(true));
+  CHECK(equal(trial.model.parameters(), trial.optimizer.ema(trial.model)));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "moving average", Trial().run(TrainOptions().set_ema(true)));
+}
+
 void seeds_and_batches_decide_the_run() {
   const std::vector<float> run = trained(TrainOptions().set_epochs(2));
   CHECK(equal(trained(TrainOptions().set_epochs(2).set_batch_size(256).set_seed(0)), run));
@@ -170,6 +178,7 @@ int main() {
   RUN(training_learns);
   RUN(the_defaults_need_no_options);
   RUN(the_history_has_its_columns);
+  RUN(a_run_can_evaluate_and_end_with_the_moving_average);
   RUN(seeds_and_batches_decide_the_run);
   RUN(the_best_epoch_is_restored_unless_switched_off);
   RUN(patience_ends_a_run);

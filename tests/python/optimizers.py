@@ -1,6 +1,7 @@
-"""SGD, Adam and AdamW against PyTorch, on a sequence of gradients that tests/oracle/record_optimizers.py recorded.
+"""SGD, Adam and AdamW, schedules, clipping and moving averages against PyTorch, on a sequence of gradients that
+tests/oracle/record_optimizers.py recorded.
 
-Updates of a model are in float: within 1e-5 of PyTorch's doubles. Minimisation is in double: within 1e-12.
+Updates of a model are in float: within 1e-5 of PyTorch's doubles. Minimisation is in double: within 1e-12. So are steps.
 """
 import sys
 from pathlib import Path
@@ -17,12 +18,33 @@ def recording():
     return recorded | dict(zip(recorded["cases"].tolist(), recorded["iterates"]))
 
 
+# Settings of the cases that are not a rule, a schedule and a decay.
+SPECIAL = {
+    "sgd_clip": dict(clip=150.0), "adam_clip": dict(clip=150.0), "adam_ema": dict(ema=0.9),
+    "adam_betas": dict(betas=(0.5, 0.95), epsilon=1e-3, decay=0.3),
+}
+# The same as schedulers() in tests/oracle/record_optimizers.py.
+SCHEDULERS = {
+    "step_updates": lambda o: o.set_step_decay(3, 0.5, "updates"),
+    "step_epochs": lambda o: o.set_step_decay(3, 0.5, "epochs"),
+    "cosine_updates": lambda o: o.set_cosine(60, 0.01, "updates"),
+    "cosine_epochs": lambda o: o.set_cosine(13),
+    "warmup_updates": lambda o: o.set_warmup(9, 0.1),
+    "warmup_epochs": lambda o: o.set_warmup(9, 0.1, "epochs"),
+    "warmup_step": lambda o: (o.set_step_decay(3, 0.5), o.set_warmup(9, 0.1)),
+    "plateau": lambda o: o.set_plateau(0.5, 2, 0.004),
+}
+
+
 def optimizer_of(case, recorded):
     """The library's optimizer for a case such as adam_inverse_sqrt_decay."""
     rule, rest = case.split("_", 1)
-    schedule, decay = rest.rsplit("_", 1)
     make = {"sgd": pl.Optimizer.sgd, "adam": pl.Optimizer.adam}[rule]
-    return make(float(recorded["gamma"]), schedule=schedule, decay=float(recorded["decay"]) if decay == "decay" else 0.0)
+    gamma = float(recorded["gamma"])
+    if case in SPECIAL:
+        return make(gamma, **SPECIAL[case])
+    schedule, decay = rest.rsplit("_", 1)
+    return make(gamma, schedule=schedule, decay=float(recorded["decay"]) if decay == "decay" else 0.0)
 
 
 def per_parameter(found, expected, what, tolerance):
@@ -64,8 +86,37 @@ def the_average_is_that_of_the_iterates_before_each_update(case, recorded):
             check.close(optimizer.average(model), expected, f"average: {case}", 1e-6)
 
 
+def the_moving_average_is_that_of_pytorch(recorded):
+    found = []
+    with pl.Model.gcn([4, 4]) as model, optimizer_of("adam_ema", recorded) as optimizer:
+        model.parameters = recorded["start"]
+        for k, gradient in enumerate(recorded["gradients"], 1):
+            optimizer.update(model, gradient)
+            if k in recorded["steps"]:
+                found.append(optimizer.ema(model))
+    per_parameter(np.array(found), recorded["emas"], "moving average", 1e-5)
+
+
+def steps_are_those_of_pytorch(schedule, recorded):
+    epoch, found = int(recorded["epoch"]), []
+    with pl.Model.gcn([4, 4]) as model, pl.Optimizer.sgd(float(recorded["gamma"])) as optimizer:
+        SCHEDULERS[schedule](optimizer)
+        for k, (gradient, report) in enumerate(zip(recorded["gradients"], recorded["reports"]), 1):
+            found.append(optimizer.step_size)
+            optimizer.update(model, gradient)
+            optimizer.report(float(report))
+            if k % epoch == 0:
+                optimizer.end_epoch()
+    rates = dict(zip(recorded["schedules"].tolist(), recorded["learning_rates"]))
+    check.close(np.array(found), rates[schedule], f"steps: {schedule}", 1e-12)
+
+
 def tests():
     recorded = recording()
+    assert recorded["schedules"].tolist() == list(SCHEDULERS)
+    yield check.about(the_moving_average_is_that_of_pytorch, "adam", recorded)
+    for schedule in SCHEDULERS:
+        yield check.about(steps_are_those_of_pytorch, schedule.replace("_", " "), schedule, recorded)
     for what in (updates_are_those_of_pytorch, minimisation_is_that_of_pytorch,
                  the_average_is_that_of_the_iterates_before_each_update):
         for case in recorded["cases"].tolist():

@@ -55,7 +55,8 @@ NUMBERS = {
     "num_nodes": NODES, "nodes_per_class": 20, "num_features": FEATURES, "max_bytes": 1 << 20, "seed": 7,
     "num_documents": NODES, "num_queries": 2, "num_pairs": 4, "self_normalized": 1, "cutoff": 2, "gain": 1, "measure": 0,
     "num_classes": 2, "monitor": 1, "level": 2, "split": 0, "normalization": 1, "lambda": 0.01, "threads": 2, "layer": 1, "distribution": 1, "step": 0.1,
-    "schedule": 2, "decay": 0.01, "radius": 5.0, "low": -1.0, "high": 1.0, "on": 1, "num_steps": 5, "dim": 3,
+    "schedule": 2, "unit": 1, "factor": 0.5, "length": 4, "minimum": 0.01, "start": 0.5, "patience": 2, "value": 1.0, "norm": 0.5,
+    "beta1": 0.8, "beta2": 0.9, "decay": 0.01, "radius": 5.0, "low": -1.0, "high": 1.0, "on": 1, "num_steps": 5, "dim": 3,
     "epochs": 3, "batch_size": 2, "every": 2, "smallest": 2, "largest": 16, "column": 0, "what": 0, "status": 2,
     "l": 1.0, "big_l": 2.0, "big_g": 3.0, "delta": 0.25, "t": 10, "initial_distance_squared": 1.0,
     "diameter": 2.0, "rho": 0.5, "c": 1.0, "d_f": 1.0, "initial_gap": 1.0, "tau": 0.1, "epsilon": 0.1,
@@ -190,9 +191,10 @@ class World:
         return self.new("estimator_consistent", cells("N", [4, 4]), 2)
 
     def make_optimizer(self):
-        """An optimizer that has moved a model, with a running average."""
-        optimizer, model = self.new("optimizer_adam", 0.01), self.make_model()
+        """An optimizer that has moved a model, with both averages."""
+        optimizer, model = self.new("optimizer_adam", 0.1), self.make_model()
         self.ok("optimizer_set_averaging", optimizer, 1)
+        self.ok("optimizer_set_ema", optimizer, 0.5)
         self.ok("optimizer_update", optimizer, model, cells("f", GRADIENT), PARAMETERS)
         self.library.plim_model_free(model)
         return optimizer
@@ -279,9 +281,12 @@ class World:
 
     def witness_optimizer(self, optimizer):
         model = self.make_model()
-        state = [self.copied("optimizer_average", "f", PARAMETERS, optimizer)]
+        state = [self.copied("optimizer_average", "f", PARAMETERS, optimizer), self.optimizer_step_size(optimizer),
+                 self.copied("optimizer_ema", "f", PARAMETERS, optimizer)]
         for _ in range(3):
             state.append(self.optimizer_update(optimizer, model, cells("f", GRADIENT), PARAMETERS))
+        state += [self.optimizer_report(optimizer, 1.0), self.optimizer_end_epoch(optimizer),
+                  self.optimizer_step_size(optimizer), self.copied("optimizer_ema", "f", PARAMETERS, optimizer)]
         state += [self.copied("model_get_parameters", "f", PARAMETERS, model),
                  self.copied("optimizer_average", "f", PARAMETERS, optimizer)]
         self.model_free(model)

@@ -208,12 +208,24 @@ FUNCTIONS = {
     "plim_optimizer_free": of(none, optimizer=handle),
     "plim_optimizer_set_schedule": of(status, optimizer=handle, schedule=i32),
     "plim_optimizer_set_decay": of(status, optimizer=handle, decay=f64),
+    "plim_optimizer_set_betas": of(status, optimizer=handle, beta1=f64, beta2=f64),
+    "plim_optimizer_set_epsilon": of(status, optimizer=handle, epsilon=f64),
+    "plim_optimizer_set_clip": of(status, optimizer=handle, norm=f64),
+    "plim_optimizer_set_ema": of(status, optimizer=handle, decay=f64),
+    "plim_optimizer_set_step_decay": of(status, optimizer=handle, every=size, unit=i32, factor=f64),
+    "plim_optimizer_set_cosine": of(status, optimizer=handle, length=size, unit=i32, minimum=f64),
+    "plim_optimizer_set_warmup": of(status, optimizer=handle, length=size, unit=i32, start=f64),
+    "plim_optimizer_set_plateau": of(status, optimizer=handle, factor=f64, patience=size, minimum=f64),
+    "plim_optimizer_report": of(status, optimizer=handle, value=f64),
+    "plim_optimizer_end_epoch": of(status, optimizer=handle),
+    "plim_optimizer_step_size": of(f64, optimizer=handle),
     "plim_optimizer_set_ball": of(status, optimizer=handle, radius=f64),
     "plim_optimizer_set_box": of(status, optimizer=handle, low=f64, high=f64),
     "plim_optimizer_reset": of(status, optimizer=handle),
     "plim_optimizer_set_averaging": of(status, optimizer=handle, on=i32),
     "plim_optimizer_update": of(status, optimizer=handle, model=handle, gradient=f32s, count=size),
     "plim_optimizer_average": of(status, optimizer=handle, dst=f32s, capacity=size),
+    "plim_optimizer_ema": of(status, optimizer=handle, dst=f32s, capacity=size),
     "plim_optimizer_minimize": of(
         status, optimizer=handle, oracle=oracle, user_data=address, num_steps=size, w=f64s, average=f64s, dim=size),
 
@@ -229,6 +241,7 @@ FUNCTIONS = {
     "plim_train_options_set_checkpoint": of(status, options=handle, path=text, every=size),
     "plim_train_options_set_resume": of(status, options=handle, path=text),
     "plim_train_options_set_adaptive": of(status, options=handle, delta=f64, every=size, smallest=size, largest=size),
+    "plim_train_options_set_ema": of(status, options=handle, on=i32),
     "plim_train_options_set_progress": of(status, options=handle, fn=progress_fn, user_data=address),
     "plim_train_options_set_log": of(status, options=handle, level=i32, fn=log_fn, user_data=address),
     "plim_train": of(
@@ -325,6 +338,7 @@ SPLITS = ("train", "val", "test")
 NORMALIZATIONS = ("symmetric", "row", "none")
 DISTRIBUTIONS = ("uniform", "importance", "neighbors", "ladies")
 SCHEDULES = ("constant", "inverse", "inverse_sqrt")
+UNITS = ("updates", "epochs")
 HISTORY = ("train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss", "sample_size", "error", "val_ndcg")
 MONITORS = ("val_accuracy", "val_loss", "train_loss", "val_ndcg")
 LOG_LEVELS = ("error", "warning", "info", "debug")

@@ -77,8 +77,8 @@ class _Options(Handle):
 def train(model: Model, graph: Union[Graph, RankData], estimator: Estimator, optimizer: Optimizer, *, epochs: int = 100,
           batch_size: int = 256, seed: int = 0, restore_best: bool = True, patience: int = 0,
           monitor: str = "val_accuracy", evaluate_every: int = 1, checkpoint: Any = None, checkpoint_every: int = 1,
-          resume: Any = None, adaptive: Optional[Adaptive] = None, progress: ProgressLike = None, log: LogLike = None,
-          log_level: Optional[str] = None) -> History:
+          resume: Any = None, adaptive: Optional[Adaptive] = None, ema: bool = False, progress: ProgressLike = None,
+          log: LogLike = None, log_level: Optional[str] = None) -> History:
     """Trains a model: in each epoch, one gradient and one update for each batch of the shuffled training nodes.
 
     With RankData, batches consist of queries, and accuracy is that of pairs. A second call continues with the
@@ -97,6 +97,8 @@ def train(model: Model, graph: Union[Graph, RankData], estimator: Estimator, opt
     checkpoint        a file, written after every `checkpoint_every` epochs and after the last one.
     resume            a checkpoint to continue from, if the file exists.
     adaptive          an Adaptive, to adapt the sample sizes.
+    ema               whether to evaluate with the optimizer's moving average, and to end with that of the best epoch or
+                      with the last one.
     progress          a function that receives a Progress after each epoch and, within long epochs, at most every 0.5
                       seconds. A true result stops training; an exception stops it and is raised. True shows a progress
                       bar, if tqdm is installed.
@@ -121,6 +123,7 @@ def train(model: Model, graph: Union[Graph, RankData], estimator: Estimator, opt
         call("plim_train_options_set_resume", options, resume)
         if adaptive is not None:
             call("plim_train_options_set_adaptive", options, *Adaptive(*adaptive))
+        call("plim_train_options_set_ema", options, bool(ema))
         handle = ctypes.c_void_p()
         with watched("plim_train_options", options, progress, "training", log, log_level):
             status = ask(learned_from(graph)._train, model, graph, estimator, optimizer, options, ctypes.byref(handle))

@@ -269,6 +269,52 @@ def test_a_loop_of_ones_own_lowers_the_loss_and_averages():
     optimizer.reset()
 
 
+def test_schedules_reports_and_epochs_change_the_step():
+    optimizer = pl.Optimizer.sgd(1.0)
+    optimizer.set_step_decay(2, 0.5)
+    optimizer.set_warmup(4, 0.5, unit="epochs")
+    found = []
+    for _ in range(6):
+        found.append(optimizer.step_size)
+        optimizer.end_epoch()
+    assert found == [0.5, 0.625, 0.375, 0.4375, 0.25, 0.25]
+    optimizer.set_cosine(6, 0.125)
+    optimizer.set_warmup(0)
+    optimizer.set_plateau(0.5, patience=1, minimum=0.25)
+    assert optimizer.step_size == 0.125
+    for value, scale in ((3.0, 1.0), (2.0, 1.0), (2.0, 1.0), (math.inf, 0.5), (2.5, 0.5), (2.5, 0.25), (9.0, 0.25), (9.0, 0.25)):
+        optimizer.report(value)
+        assert optimizer.step_size == 0.125 * scale
+    optimizer.reset()
+    assert optimizer.step_size == 1.0
+    raises(pl.InvalidArgumentError, optimizer.report, math.nan, text="value")
+    raises(pl.InvalidArgumentError, optimizer.set_cosine, 0, text="length")
+    raises(pl.InvalidArgumentError, optimizer.set_plateau, 2.0, text="factor")
+    raises(ValueError, optimizer.set_step_decay, 1, 0.5, "weeks", text="unit")
+    raises(ValueError, optimizer.set_warmup, 1, 0.5, "weeks", text="unit")
+
+
+def test_clipping_betas_epsilon_and_the_moving_average():
+    gradient = np.array([3.0, 4.0])
+    with pl.Model.gcn([1, 2]) as model, pl.Optimizer.sgd(1.0, clip=1.0, ema=0.5) as optimizer:
+        model.parameters = np.zeros(2)
+        raises(pl.MissingDataError, optimizer.ema, model, text="no update")
+        optimizer.update(model, gradient)
+        check.close(model.parameters, [-0.6, -0.8], "a clipped step")
+        check.close(optimizer.ema(model), [-0.3, -0.4], "moving average")
+        optimizer.set_clip(0)
+        optimizer.update(model, gradient)
+        check.close(model.parameters, [-3.6, -4.8], "a step")
+        raises(pl.InvalidArgumentError, optimizer.set_clip, -1.0, text="norm")
+        raises(pl.InvalidArgumentError, optimizer.set_ema, 1.0, text="decay")
+    with pl.Model.gcn([1, 2]) as model, pl.Optimizer.adam(1.0, betas=(0.0, 0.5), epsilon=1.0) as optimizer:
+        model.parameters = np.zeros(2)
+        optimizer.update(model, gradient)
+        check.close(model.parameters, [-0.75, -0.8], "g/(|g| + 1)")
+        raises(pl.InvalidArgumentError, optimizer.set_betas, 0.9, 0.8, text="beta2")
+        raises(pl.InvalidArgumentError, optimizer.set_epsilon, 0.0, text="epsilon")
+
+
 def test_minimize_solves_a_problem_of_ones_own():
     centre, start = np.array([3.0, 4.0]), np.zeros(2)
     sgd, kept = pl.Optimizer.sgd(0.5, ball=1.0), []

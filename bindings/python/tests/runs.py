@@ -56,6 +56,15 @@ def test_a_resumed_run_ends_in_the_same_bits():
     check.same(fresh[0].parameters, whole[0].parameters, "parameters")
 
 
+def test_a_run_can_evaluate_and_end_with_the_moving_average():
+    model, graph, estimator, optimizer = parts()
+    raises(pl.InvalidArgumentError, pl.train, model, graph, estimator, optimizer, ema=True, text="moving average")
+    optimizer.set_ema(0.9)
+    history = pl.train(model, graph, estimator, optimizer, epochs=5, restore_best=False, ema=True)
+    check.same(model.parameters, optimizer.ema(model), "parameters")
+    assert model.evaluate(graph, "val").accuracy == history.val_accuracy[-1]
+
+
 def test_a_callback_is_told_and_may_stop():
     told, run = [], parts()
 

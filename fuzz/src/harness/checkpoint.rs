@@ -40,6 +40,7 @@ fn setup(kind: u8, epochs: usize) -> Run {
         ok(plim_train_options_new(&raw mut run.options));
         ok(plim_train_options_set_epochs(run.options, epochs));
         ok(plim_train_options_set_batch_size(run.options, 2));
+        ok(plim_train_options_set_ema(run.options, i32::from(kind & 5 == 5)));
         if kind & 2 != 0 {
             ok(plim_train_options_set_adaptive(run.options, 0.5, 2, 1, 8));
         }
@@ -63,6 +64,11 @@ fn movers(kind: u8) -> (*mut plim_estimator, *mut plim_optimizer) {
             _ => ok(plim_optimizer_adam(0.1, &raw mut optimizer)),
         }
         ok(plim_optimizer_set_averaging(optimizer, i32::from(kind & 4 != 0)));
+        if kind & 4 != 0 {
+            ok(plim_optimizer_set_ema(optimizer, 0.5));
+            ok(plim_optimizer_set_cosine(optimizer, 4, PLIM_UNIT_EPOCHS, 0.01));
+            ok(plim_optimizer_set_plateau(optimizer, 0.5, 0, 0.01));
+        }
     }
     (estimator, optimizer)
 }

@@ -1,35 +1,21 @@
 //! Optimizers.
 
-use super::constant::{Constant, constant};
-use super::guard::{getter, guard};
-use super::handle::Object;
-use super::model::plim_model;
-use super::ptr::{self, Opaque};
-use super::status::plim_status;
+mod schedule;
+
+pub use schedule::*;
+
+use crate::capi::guard::{getter, guard};
+use crate::capi::handle::Object;
+use crate::capi::model::plim_model;
+use crate::capi::ptr::{self, Opaque};
+use crate::capi::status::plim_status;
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
-use crate::optim::{Interrupt, Optimizer, Schedule, Set};
+use crate::optim::{Interrupt, Optimizer, Set};
 use std::ffi::c_void;
 
 /// Moves parameters along gradients: SGD or Adam. Free it with plim_optimizer_free().
 pub struct plim_optimizer {
     _opaque: [u8; 0],
-}
-
-/// The step of the k-th update is γ_k = γ. The default.
-pub const PLIM_SCHEDULE_CONSTANT: i32 = 0;
-/// The step of the k-th update is γ_k = γ / k.
-pub const PLIM_SCHEDULE_INVERSE: i32 = 1;
-/// The step of the k-th update is γ_k = γ / √k.
-pub const PLIM_SCHEDULE_INVERSE_SQRT: i32 = 2;
-
-impl Constant for Schedule {
-    const ARGUMENT: &'static str = "schedule";
-    const PREFIX: &'static str = "PLIM_SCHEDULE_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_SCHEDULE_CONSTANT, Schedule::Constant),
-        (PLIM_SCHEDULE_INVERSE, Schedule::Inverse),
-        (PLIM_SCHEDULE_INVERSE_SQRT, Schedule::InverseSqrt),
-    ];
 }
 
 /// Computes the gradient of your own objective for plim_optimizer_minimize().
@@ -46,11 +32,19 @@ pub type plim_oracle = Option<
     unsafe extern "C" fn(user_data: *mut c_void, step: usize, w: *const f64, gradient: *mut f64, dim: usize) -> i32,
 >;
 
+/// What the getters of an optimizer return.
+#[derive(Clone, Copy, Default)]
+pub struct OptimizerFacts {
+    step: f64,
+}
+
 impl Object for Optimizer {
     const NAME: &'static str = "plim_optimizer";
-    type Facts = ();
+    type Facts = OptimizerFacts;
 
-    fn facts(&self) {}
+    fn facts(&self) -> OptimizerFacts {
+        OptimizerFacts { step: self.next_step() }
+    }
 }
 
 impl Opaque for plim_optimizer {
@@ -71,7 +65,10 @@ pub unsafe extern "C" fn plim_optimizer_sgd(step: f64, out: *mut *mut plim_optim
     guard(|| unsafe { ptr::out("out", out) }?.give(Optimizer::sgd(step)?))
 }
 
-/// Creates Adam with β = (0.9, 0.999) and ε = 1e-8. The update is that of PyTorch.
+/// Creates Adam. The update is that of PyTorch; with plim_optimizer_set_decay() it is that of AdamW.
+///
+/// β = (0.9, 0.999) and ε = 1e-8, unless plim_optimizer_set_betas() and plim_optimizer_set_epsilon()
+/// change them.
 ///
 /// @param step  γ, finite and > 0.
 /// @param out   receives the optimizer; free it with plim_optimizer_free().
@@ -95,26 +92,11 @@ pub extern "C" fn plim_optimizer_free(optimizer: *mut plim_optimizer) {
     })
 }
 
-/// Selects how the step γ_k depends on k, which counts the updates since the optimizer was created
-/// or reset, from 1.
+/// Sets decoupled weight decay: each update first multiplies w by 1 − γ_k·decay.
 ///
-/// @param optimizer  the optimizer.
-/// @param schedule   PLIM_SCHEDULE_CONSTANT (default), PLIM_SCHEDULE_INVERSE or
-///                   PLIM_SCHEDULE_INVERSE_SQRT.
-///
-/// @return PLIM_OK or a common error.
-#[unsafe(no_mangle)]
-#[must_use]
-pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, schedule: i32) -> plim_status {
-    guard(|| {
-        let optimizer = ptr::handle("optimizer", optimizer)?;
-        let schedule = constant::<Schedule>(schedule)?;
-        optimizer.write()?.set_schedule(schedule);
-        Ok(())
-    })
-}
-
-/// Sets decoupled weight decay, as in AdamW: each update first multiplies w by 1 − γ_k·decay.
+/// With Adam this is AdamW: torch.optim.AdamW(lr=step, weight_decay=decay). The other kind, where the
+/// penalty is a part of the gradient, as in torch.optim.Adam(weight_decay=λ), is
+/// plim_model_set_regularization().
 ///
 /// @param optimizer  the optimizer.
 /// @param decay      finite and >= 0. Default: 0.
@@ -124,6 +106,48 @@ pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, sc
 #[must_use]
 pub extern "C" fn plim_optimizer_set_decay(optimizer: *mut plim_optimizer, decay: f64) -> plim_status {
     guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_decay(decay))
+}
+
+/// Sets how fast Adam's moments decay: m ← β1·m + (1 − β1)·g and v ← β2·v + (1 − β2)·g². SGD ignores
+/// it.
+///
+/// @param optimizer  the optimizer.
+/// @param beta1      0 <= β1 < 1, also after rounding to float. Default: 0.9.
+/// @param beta2      β1² < β2 < 1, also after rounding to float. Default: 0.999.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_optimizer_set_betas(optimizer: *mut plim_optimizer, beta1: f64, beta2: f64) -> plim_status {
+    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_betas(beta1, beta2))
+}
+
+/// Sets Adam's ε: the update is γ_k·m̂ / (√v̂ + ε). SGD ignores it.
+///
+/// @param optimizer  the optimizer.
+/// @param epsilon    finite and >= 1e-16. Default: 1e-8.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_optimizer_set_epsilon(optimizer: *mut plim_optimizer, epsilon: f64) -> plim_status {
+    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_epsilon(epsilon))
+}
+
+/// Clips gradients by their norm: each update replaces g by g·min(1, norm / (‖g‖ + 1e-6)), as
+/// torch.nn.utils.clip_grad_norm_ does.
+///
+/// ‖g‖ is over all parameters, in double, and includes the part of
+/// plim_model_set_regularization().
+///
+/// @param optimizer  the optimizer.
+/// @param norm       >= 0. Default: INFINITY; that and 0 mean no clipping.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_optimizer_set_clip(optimizer: *mut plim_optimizer, norm: f64) -> plim_status {
+    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_clip(norm))
 }
 
 /// Projects iterates onto the ball ‖w‖ <= radius around 0. It replaces an earlier ball or box.
@@ -161,7 +185,8 @@ pub extern "C" fn plim_optimizer_set_box(optimizer: *mut plim_optimizer, low: f6
     })
 }
 
-/// Resets the update count k, the moments and the average. Settings do not change.
+/// Resets the counts of updates and epochs, the moments, both averages, and what
+/// plim_optimizer_report() has reduced. Settings do not change.
 ///
 /// @param optimizer  the optimizer.
 ///
@@ -191,11 +216,30 @@ pub extern "C" fn plim_optimizer_set_averaging(optimizer: *mut plim_optimizer, o
     })
 }
 
+/// Keeps an exponential moving average of the parameters: e ← decay·e + (1 − decay)·w after each
+/// update, in double.
+///
+/// The first update starts it from the parameters as they were before that update, which have the
+/// weight decay^k after k updates. This is torch.optim.swa_utils.AveragedModel with
+/// get_ema_multi_avg_fn(decay), if its update_parameters() is called once before the first step and
+/// once after each. Another decay continues the present average.
+///
+/// @param optimizer  the optimizer.
+/// @param decay      0 <= decay < 1; 0.99 averages about the last 100 iterates. Default: 0, which
+///                   keeps no average and discards the present one.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_optimizer_set_ema(optimizer: *mut plim_optimizer, decay: f64) -> plim_status {
+    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_ema(decay))
+}
+
 /// Updates a model's parameters once, along a gradient.
 ///
 /// With plim_estimator_gradient(), use it to write your own training loop. The first update fixes
-/// the number of parameters until plim_optimizer_reset(). Decay comes first, then the step, then the
-/// projection.
+/// the number of parameters until plim_optimizer_reset(). Clipping comes first, then decay, the step,
+/// and the projection.
 ///
 /// @param optimizer  the optimizer.
 /// @param model      the model.
@@ -244,19 +288,54 @@ pub unsafe extern "C" fn plim_optimizer_average(
         let optimizer = optimizer.read()?;
         let average = optimizer.average()?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        let buffer = unsafe { ptr::buffer("dst", dst, capacity, average.len()) }?;
-        let mut rounded = try_filled(average.len(), 0f32).for_the("average")?;
-        rounded.iter_mut().zip(average).for_each(|(r, a)| *r = *a as f32);
-        buffer.put(&rounded);
-        Ok(())
+        unsafe { put_rounded(average, dst, capacity) }
     })
+}
+
+/// Copies the exponential moving average of the parameters.
+///
+/// @param optimizer  an optimizer with plim_optimizer_set_ema().
+/// @param dst        receives as many values as the model has parameters; plim_model_set_parameters()
+///                   takes them.
+/// @param capacity   number of values that fit in `dst`.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_MISSING_DATA: there is no moving average, or no update since it was set.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_optimizer_ema(
+    optimizer: *const plim_optimizer,
+    dst: *mut f32,
+    capacity: usize,
+) -> plim_status {
+    guard(|| {
+        let optimizer = ptr::handle("optimizer", optimizer)?;
+        let optimizer = optimizer.read()?;
+        let ema = optimizer.ema()?;
+        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+        unsafe { put_rounded(ema, dst, capacity) }
+    })
+}
+
+/// Writes an average in float.
+///
+/// # Safety
+/// `dst` must be NULL or valid for `capacity` writes.
+unsafe fn put_rounded(average: &[f64], dst: *mut f32, capacity: usize) -> Result<()> {
+    // SAFETY: the caller's promise is passed on.
+    let buffer = unsafe { ptr::buffer("dst", dst, capacity, average.len()) }?;
+    let mut rounded = try_filled(average.len(), 0f32).for_the("average")?;
+    rounded.iter_mut().zip(average).for_each(|(r, a)| *r = *a as f32);
+    buffer.put(&rounded);
+    Ok(())
 }
 
 /// Minimises your own objective in double precision, with T projected steps.
 ///
 /// The oracle is called at w_1, the initial `w`, to w_T. Afterwards `w` is w_{T+1}, and `average`
-/// the mean of w_1 .. w_T. The run uses the optimizer's rule, step, schedule, decay and projection,
-/// and starts at k = 1. The state that the optimizer keeps for a model is neither used nor changed.
+/// the mean of w_1 .. w_T. The run uses the optimizer's rule, step, schedule, warm-up, clipping, decay
+/// and projection. It starts at k = 1, is a single epoch and reports nothing. The state that the
+/// optimizer keeps for a model is neither used nor changed.
 ///
 /// @param optimizer  the optimizer.
 /// @param oracle     computes the gradient; see plim_oracle.
