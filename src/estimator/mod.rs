@@ -223,9 +223,9 @@ impl Estimator {
     }
 
     /// What the model runs for this estimator; `None` for the paper's model.
-    fn program(&self, model: &Model) -> Result<Option<Arc<Program>>> {
+    fn program(&self, model: &Model, problem: &dyn Problem) -> Result<Option<Arc<Program>>> {
         let kind = &*self.kind;
-        model.gradient_program(exact_hops(kind), !self.measures, !kind.takes_batch())
+        model.gradient_program(problem.graph(), exact_hops(kind), !self.measures, !kind.takes_batch())
     }
 
     /// Moves the model's running statistics towards those of the last estimate, which was of this model.
@@ -234,7 +234,7 @@ impl Estimator {
     }
 
     fn cut_and_compute(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
-        let program = self.program(model)?;
+        let program = self.program(model, problem)?;
         self.cut(model, program.as_deref(), problem, items)?;
         let Estimator { workspace, batch, key, .. } = self;
         let loss = compute(workspace, batch, (model, program), (problem, *key), &*model.threads()?)?;
@@ -251,7 +251,7 @@ impl Estimator {
         next: &[i32],
         threads: &Threads,
     ) -> Result<f64> {
-        let program = self.program(model)?;
+        let program = self.program(model, problem)?;
         self.cut(model, program.as_deref(), problem, items)?;
         let Estimator { kind, key, batch, sampler, ahead, workspace, .. } = self;
         let next_key = Key { step: key.step + 1, ..*key };

@@ -12,7 +12,7 @@
 
 use super::csr::{self, Csr};
 use super::{Graph, Matrix, Operator};
-use crate::error::{ForThe, Result, try_filled, try_reserve_with_slack, try_with_capacity};
+use crate::error::{Error, ForThe, Result, try_filled, try_reserve, try_reserve_with_slack, try_with_capacity};
 use crate::fork;
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Threads, table, try_zeros};
 use crate::log::Level;
@@ -342,6 +342,39 @@ impl Graph {
         }
     }
 
+    /// Whether Â²X and higher powers are kept: ÂX is dense, and one such matrix fits the bound.
+    pub fn keeps_powers(&self) -> Result<bool> {
+        let x = self.features()?;
+        let fits = self.num_nodes().saturating_mul(4 * x.width()) <= self.cache_bytes;
+        Ok(fits && self.outlook(Operator::Normalized)?.dense())
+    }
+
+    /// Â^k X for k > 1, computed on the first call. Requires [`Graph::keeps_powers`].
+    fn power(&self, k: usize, threads: &Threads) -> Result<Arc<Matrix>> {
+        let mut powers = fork::lock(&self.operators.powers);
+        let below = powers.iter().filter(|(power, _)| *power <= k).max_by_key(|(power, _)| *power);
+        let (mut power, mut matrix) = match below {
+            Some((power, matrix)) => (*power, Arc::clone(matrix)),
+            None => {
+                let first = self.aggregated(Operator::Normalized, threads)?;
+                (1, first.ok_or_else(|| Error::Internal("ÂX was to fit its bound".to_string()))?)
+            }
+        };
+        if power == k {
+            return Ok(matrix);
+        }
+        while power < k {
+            let factors = Factors { operator: self.operator(), x: &matrix };
+            let outlook = Outlook::new(factors)?;
+            let whole = Aggregator::default().whole(factors, &outlook, usize::MAX, threads).for_the(PURPOSE)?;
+            matrix = Arc::new(whole.ok_or_else(|| Error::Internal("a product without a bound".to_string()))?);
+            power += 1;
+        }
+        try_reserve(&mut powers, 1, PURPOSE)?;
+        powers.push((k, Arc::clone(&matrix)));
+        Ok(matrix)
+    }
+
     /// A message for the log about ÂX; `None` as long as nothing has needed it.
     pub fn aggregation(&self) -> Option<(Level, String)> {
         match &*self.operators.aggregates[Operator::Normalized as usize].product.try_lock().ok()? {
@@ -371,12 +404,21 @@ pub struct AggregatedRows {
 }
 
 impl AggregatedRows {
-    /// Takes the graph's copy of ÂX, if there is one. If it is `worth_keeping`, the graph makes one first where its bound
+    /// Takes the graph's copy of ÂX, or of Â^k X, if there is one. If it is `worth_keeping`, the graph makes one first where its bound
     /// allows: true for whole-graph passes and gradients, false for predictions of a few nodes, which need few rows.
-    pub fn prepare(&mut self, graph: &Graph, operator: Operator, threads: &Threads, worth_keeping: bool) -> Result<()> {
+    pub fn prepare(
+        &mut self,
+        graph: &Graph,
+        (operator, power): (Operator, usize),
+        threads: &Threads,
+        worth_keeping: bool,
+    ) -> Result<()> {
         self.operator = operator;
-        self.kept =
-            if worth_keeping { graph.aggregated(operator, threads)? } else { graph.aggregated_if_kept(operator) };
+        self.kept = match (power, worth_keeping) {
+            (2.., _) => Some(graph.power(power, threads)?),
+            (_, true) => graph.aggregated(operator, threads)?,
+            (_, false) => graph.aggregated_if_kept(operator),
+        };
         Ok(())
     }
 

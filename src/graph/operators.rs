@@ -5,11 +5,11 @@
 
 use super::adjacency::{Adjacency, Normalization, Origin};
 use super::aggregate::Aggregate;
-use super::{ColumnNorms, Graph};
+use super::{ColumnNorms, Graph, Matrix};
 use crate::error::{ForThe, Result, try_filled, try_with_capacity};
 use crate::fork;
 use crate::kernel::Sparse;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A matrix with a row per node that aggregates neighbours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,12 +51,15 @@ pub struct Operators {
     transposes: [OnceLock<Transpose>; Operator::COUNT],
     /// Products with the features.
     pub(super) aggregates: [Aggregate; Operator::COUNT],
+    /// Â^k X for k > 1, in any order.
+    pub(super) powers: Mutex<Vec<(usize, Arc<Matrix>)>>,
 }
 
 impl Operators {
     /// Forgets what depends on the features.
     pub(super) fn forget_aggregates(&mut self) {
         self.aggregates = Default::default();
+        self.powers = Mutex::default();
     }
 }
 

@@ -168,8 +168,8 @@ impl Model {
         let threads = self.threads()?;
         let last = if let Target::Layer(layer) = target { layer } else { self.num_layers().saturating_sub(1) };
         let program = match target {
-            Target::Value(value) => Some(self.exact_program(value)?),
-            Target::Output if !self.is_plain() => Some(self.exact_program(self.net.layers().last())?),
+            Target::Value(value) => Some(self.exact_program(graph, value)?),
+            Target::Output if !self.is_plain() => Some(self.exact_program(graph, self.net.layers().last())?),
             _ => None,
         };
         self.rooms.with(|room| {

@@ -151,25 +151,58 @@ impl Model {
         &mut self.state
     }
 
-    /// Replaces parameters and running statistics by those of a copy of this model.
-    pub fn take_over(&mut self, copy: &Model) -> Result<()> {
-        self.set_parameters(&copy.parameters)?;
-        self.state.copy_from_slice(&copy.state);
+    /// Replaces the running statistics; each must be finite, and no variance negative.
+    pub fn set_state(&mut self, src: &[f32]) -> Result<()> {
+        if src.len() != self.state.len() {
+            let text = format!("{} running statistics, but the model has {}", src.len(), self.state.len());
+            return Err(Error::ShapeMismatch(text));
+        }
+        let variances = |at: usize| self.net.is_variance(at);
+        if let Some(at) = src.iter().enumerate().position(|(at, x)| !x.is_finite() || *x < 0.0 && variances(at)) {
+            return Err(Error::entry("running statistics", at, src[at], "is not finite, or a variance below 0"));
+        }
+        self.state.copy_from_slice(src);
         Ok(())
     }
 
+    /// Parameters and then running statistics.
+    pub fn numbers(&self) -> impl Iterator<Item = f32> + '_ {
+        self.parameters.iter().chain(&self.state).copied()
+    }
+
+    /// Replaces both, as [`Model::numbers`] lists them.
+    pub fn set_numbers(&mut self, src: &[f32]) -> Result<()> {
+        let (parameters, state) = src.split_at(self.parameters.len().min(src.len()));
+        self.set_state(state)?;
+        self.set_parameters(parameters)
+    }
+
+    /// Replaces parameters and running statistics by those of a copy of this model.
+    pub fn take_over(&mut self, copy: &Model) -> Result<()> {
+        self.set_state(&copy.state)?;
+        self.set_parameters(&copy.parameters)
+    }
+
     /// The program of a gradient where nothing is drawn at the hops of these bits; `None` for the paper's model.
-    pub fn gradient_program(&self, exact: u64, dropout: bool, all_nodes: bool) -> Result<Option<Arc<Program>>> {
-        let mode = Mode::Gradient { dropout, all_nodes: all_nodes && self.net.has_batch_norm() };
-        match self.is_plain() {
-            true => Ok(None),
-            false => self.net.kept_program(Request { mode, exact, value: self.net.layers().last() }).map(Some),
+    pub fn gradient_program(
+        &self,
+        graph: &Graph,
+        exact: u64,
+        dropout: bool,
+        all_nodes: bool,
+    ) -> Result<Option<Arc<Program>>> {
+        if self.is_plain() {
+            return Ok(None);
         }
+        let mode = Mode::Gradient { dropout, all_nodes: all_nodes && self.net.has_batch_norm() };
+        let (powers, value) = (graph.keeps_powers()?, self.net.layers().last());
+        self.net.kept_program(Request { mode, exact, powers, value }).map(Some)
     }
 
     /// The program of a value, computed exactly.
-    fn exact_program(&self, value: usize) -> Result<Arc<Program>> {
-        self.net.kept_program(Request { mode: Mode::Inference, exact: u64::MAX, value })
+    fn exact_program(&self, graph: &Graph, value: usize) -> Result<Arc<Program>> {
+        let powers = graph.keeps_powers()?;
+        self.net.kept_program(Request { mode: Mode::Inference, exact: u64::MAX, powers, value })
     }
 
     /// All parameters.

@@ -116,7 +116,7 @@ impl Workspace {
         self.layers.resize_with(num_layers, Buffers::default);
         self.transposed.resize_with(num_layers, Transposed::default);
         if self.orders[0] == Order::Aggregated {
-            self.input.prepare(graph, Operator::Normalized, threads, keep)?;
+            self.input.prepare(graph, (Operator::Normalized, 1), threads, keep)?;
         }
         for l in 0..=last {
             if l == 0 && self.orders[l] == Order::Folded {

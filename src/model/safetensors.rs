@@ -1,11 +1,15 @@
-//! Models as safetensors, named and shaped as PyG's GCN: `convs.{l}.lin.weight`, [fan_out, fan_in].
+//! Models as safetensors. The paper's model is named and shaped as PyG's GCN: `convs.{l}.lin.weight`, [fan_out, fan_in]. A model
+//! made of layers has its operations in the metadata, and tensors by their names, shaped as PyG's.
 
 use super::Model;
 use crate::error::{Error, Result, try_filled, try_with_capacity};
 use crate::file;
+use crate::nn::{Layers, Net};
 use crate::tensors::{self, Tensor};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde_json::{Value, json};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 /// The metadata key. Its value is JSON. The checksums stand beside it, see [`tensors`].
@@ -15,30 +19,93 @@ fn tensor_name(layer: usize) -> String {
     format!("convs.{layer}.lin.weight")
 }
 
+/// A tensor of a file: its name, its place in the parameters or in the state, and its shape.
+struct Stored {
+    name: String,
+    place: Range<usize>,
+    /// Rows and columns of a matrix, which the file has transposed; `None` for a vector.
+    matrix: Option<(usize, usize)>,
+    is_state: bool,
+}
+
+impl Stored {
+    fn shape(&self) -> Vec<usize> {
+        self.matrix.map_or_else(|| vec![self.place.len()], |(rows, columns)| vec![columns, rows])
+    }
+
+    /// Its numbers, little-endian, in the order of the file.
+    fn bytes(&self, model: &Model) -> Result<Vec<u8>> {
+        let numbers = &(if self.is_state { &model.state[..] } else { &model.parameters[..] })[self.place.clone()];
+        let mut bytes = try_with_capacity(4 * numbers.len())?;
+        let (rows, columns) = self.matrix.unwrap_or((1, numbers.len()));
+        for j in 0..columns {
+            (0..rows).for_each(|i| bytes.extend_from_slice(&numbers[i * columns + j].to_le_bytes()));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads its numbers from a tensor of the file.
+    fn read(&self, tensor: &TensorView<'_>, to: &mut [f32]) -> Result<()> {
+        let Stored { name, .. } = self;
+        if tensor.dtype() != Dtype::F32 {
+            return Err(Error::BadFormat(format!("{name} holds {:?}, not F32", tensor.dtype())));
+        }
+        if tensor.shape() != self.shape() {
+            return Err(Error::BadFormat(format!("{name} has shape {:?}, not {:?}", tensor.shape(), self.shape())));
+        }
+        let (rows, columns) = self.matrix.unwrap_or((1, to.len()));
+        for (at, bytes) in tensor.data().as_chunks::<4>().0.iter().enumerate() {
+            let value = f32::from_le_bytes(*bytes);
+            if !value.is_finite() {
+                return Err(Error::BadFormat(format!("{name}[{at}] = {value} is not finite")));
+            }
+            to[at % rows * columns + at / rows] = value;
+        }
+        Ok(())
+    }
+}
+
+/// The tensors of a file for a model made of layers.
+fn tensors_of(net: &Net) -> Vec<Stored> {
+    let parameters = net.tensors().iter().map(|tensor| Stored {
+        name: tensor.name.clone(),
+        place: tensor.range(),
+        matrix: tensor.is_matrix.then_some((tensor.rows, tensor.columns)),
+        is_state: false,
+    });
+    let state = net.layers().values().iter().enumerate().filter_map(|(i, value)| Some((i, value, net.state_of(i)?)));
+    let state = state.flat_map(|(i, value, at)| {
+        [("mean", at), ("var", at + value.width)].map(|(name, at)| Stored {
+            name: format!("v{i}.running_{name}"),
+            place: at..at + value.width,
+            matrix: None,
+            is_state: true,
+        })
+    });
+    parameters.chain(state).collect()
+}
+
 impl Model {
-    /// Writes parameters, widths and λ.
+    /// Writes parameters, running statistics, layers and λ.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let tensor = |l: usize| {
-            let shape = vec![self.widths[l + 1], self.widths[l]];
-            Ok(Tensor { name: tensor_name(l), dtype: Dtype::F32, shape, bytes: self.transposed_bytes(l)? })
+        let mut stored = tensors_of(&self.net);
+        let mut about = json!({ "model": "layers", "lambda": self.lambda });
+        if self.is_plain() {
+            stored.iter_mut().enumerate().for_each(|(l, tensor)| tensor.name = tensor_name(l));
+            about["model"] = json!("gcn");
+        } else {
+            about["layers"] = self.net.layers().to_json();
+        }
+        let tensor = |stored: &Stored| {
+            let (name, shape) = (stored.name.clone(), stored.shape());
+            Ok(Tensor { name, dtype: Dtype::F32, shape, bytes: stored.bytes(self)? })
         };
-        let mut tensors = (0..self.num_layers()).map(tensor).collect::<Result<Vec<_>>>()?;
-        let about = serde_json::json!({ "model": "gcn", "lambda": self.lambda }).to_string();
-        let head = tensors::head_with_checksums(&mut tensors, (KEY, about))?;
+        let mut tensors = stored.iter().map(tensor).collect::<Result<Vec<_>>>()?;
+        let head = tensors::head_with_checksums(&mut tensors, (KEY, about.to_string()))?;
         file::write_atomically(path, |w| {
             let mut parts = std::iter::once(&head).chain(tensors.iter().map(|tensor| &tensor.bytes));
             parts.try_for_each(|part| w.write_all(part)).map_err(|e| Error::of_system("write the model", &e))
         })
-    }
-
-    /// W(l)ᵀ, little-endian.
-    fn transposed_bytes(&self, l: usize) -> Result<Vec<u8>> {
-        let (fan_in, fan_out, w) = (self.widths[l], self.widths[l + 1], self.weights(l));
-        let mut bytes = try_with_capacity(4 * w.len())?;
-        for j in 0..fan_out {
-            (0..fan_in).for_each(|i| bytes.extend_from_slice(&w[i * fan_out + j].to_le_bytes()));
-        }
-        Ok(bytes)
     }
 
     /// Reads what [`Model::save`] or PyG wrote. λ is 0 if the file has none.
@@ -51,10 +118,44 @@ impl Model {
         let bad = |e: safetensors::SafeTensorError| Error::BadFormat(format!("not a safetensors file: {e}"));
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(bad)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(bad)?;
-        let lambda = match tensors::verify(&header, &tensors, KEY)? {
-            None => 0.0,
-            Some(about) => lambda_of(about)?,
+        let about = tensors::verify(&header, &tensors, KEY)?.map(parse).transpose()?;
+        let mut model = match about.as_ref().filter(|about| about["model"] == "layers") {
+            Some(about) => Self::of_layers(&about["layers"], &tensors)?,
+            None => Self::of_convolutions(&tensors)?,
         };
+        if let Some(about) = about {
+            model.set_lambda(about["lambda"].as_f64().unwrap_or(f64::NAN))?;
+        }
+        Ok(model)
+    }
+
+    /// A model made of layers. Nothing is allocated that the file does not hold.
+    fn of_layers(layers: &Value, tensors: &SafeTensors<'_>) -> Result<Self> {
+        let net = Net::new(Layers::from_json(layers)?)?;
+        let stored = tensors_of(&net);
+        if let Some(other) = tensors.names().iter().find(|name| stored.iter().all(|stored| stored.name != **name)) {
+            return Err(Error::BadFormat(format!("unexpected tensor {other:?}")));
+        }
+        let held: usize = tensors.iter().map(|(_, tensor)| tensor.data().len() / 4).sum();
+        if held != net.num_parameters() + net.num_state() {
+            let wanted = net.num_parameters() + net.num_state();
+            return Err(Error::BadFormat(format!("the tensors hold {held} numbers, and the layers have {wanted}")));
+        }
+        let mut parameters = try_filled(net.num_parameters(), 0f32)?;
+        let mut state = try_filled(net.num_state(), 0f32)?;
+        for stored in &stored {
+            let missing = |_| Error::BadFormat(format!("there is no tensor {:?}", stored.name));
+            let to = if stored.is_state { &mut state } else { &mut parameters };
+            stored.read(&tensors.tensor(&stored.name).map_err(missing)?, &mut to[stored.place.clone()])?;
+        }
+        let mut model = Self::assemble(std::sync::Arc::new(net), &[], &parameters, &[])?;
+        model.state = state.clone();
+        model.set_state(&state)?;
+        Ok(model)
+    }
+
+    /// The paper's model, which PyG may have written.
+    fn of_convolutions(tensors: &SafeTensors<'_>) -> Result<Self> {
         let mut layers = Vec::new();
         while let Ok(tensor) = tensors.tensor(&tensor_name(layers.len())) {
             layers.push(tensor);
@@ -63,33 +164,26 @@ impl Model {
             return Err(Error::BadFormat(format!("unexpected tensor {other:?}; a GCN has {:?}, …", tensor_name(0))));
         }
         let widths = widths_of(&layers)?;
-        let mut parameters = try_with_capacity(Self::count_parameters(&widths)?)?;
+        let mut parameters = try_filled(Self::count_parameters(&widths)?, 0f32)?;
+        let mut start = 0;
         for (l, tensor) in layers.iter().enumerate() {
-            let (fan_in, fan_out) = (widths[l], widths[l + 1]);
-            let start = parameters.len();
-            parameters.extend(try_filled(fan_in * fan_out, 0f32)?);
-            for (at, bytes) in tensor.data().chunks_exact(4).enumerate() {
-                let value = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                if !value.is_finite() {
-                    return Err(Error::BadFormat(format!("{}[{at}] = {value} is not finite", tensor_name(l))));
-                }
-                parameters[start + at % fan_in * fan_out + at / fan_in] = value;
-            }
+            let (rows, columns) = (widths[l], widths[l + 1]);
+            let place = start..start + rows * columns;
+            start = place.end;
+            let matrix = Some((rows, columns));
+            let stored = Stored { name: tensor_name(l), place: place.clone(), matrix, is_state: false };
+            stored.read(tensor, &mut parameters[place])?;
         }
-        let mut model = Self::from_parts(&widths, &parameters)?;
-        model.set_lambda(lambda)?;
-        Ok(model)
+        Self::from_parts(&widths, &parameters)
     }
 }
 
-/// λ from the metadata, which must be those of a GCN.
-fn lambda_of(about: &str) -> Result<f64> {
+/// The metadata, which must be those of a model.
+fn parse(about: &str) -> Result<Value> {
     let bad = || Error::BadFormat(format!("the metadata {KEY:?} are {about:?}"));
-    let about: serde_json::Value = serde_json::from_str(about).map_err(|_| bad())?;
-    if about["model"] != "gcn" {
-        return Err(bad());
-    }
-    about["lambda"].as_f64().ok_or_else(bad)
+    let value: Value = serde_json::from_str(about).map_err(|_| bad())?;
+    let known = value["model"] == "gcn" || value["model"] == "layers";
+    if known && value["lambda"].is_number() { Ok(value) } else { Err(bad()) }
 }
 
 /// The widths of the layers, which must fit each other.

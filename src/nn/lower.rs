@@ -3,6 +3,7 @@
 //! | rewrite | when |
 //! |---|---|
 //! | Op·X is read from the graph's copy, and is no hop any more | nothing is drawn at the hop, and its input is the features |
+//! | ÂX, Â²X, … likewise | also of the hops below, and the graph has room for them |
 //! | Op·(H·W) in place of (Op·H)·W | W makes rows narrower, or no wider |
 //! | dropout and its rate disappear | in inference |
 
@@ -32,7 +33,7 @@ struct Lower<'a> {
     nodes: Vec<Node>,
     /// Hops that are left: the number of each among all hops, and its primitive.
     hops: Vec<(usize, usize)>,
-    aggregated: Vec<Operator>,
+    aggregated: Vec<(Operator, usize)>,
     next_hop: usize,
 }
 
@@ -132,10 +133,19 @@ impl Lower<'_> {
 
     /// Op·In of a hop.
     fn spmm(&mut self, input: Source, operator: Operator, hop: usize) -> Source {
-        if input == Source::Features && self.is_exact(hop) {
-            let known = self.aggregated.iter().position(|&other| other == operator);
+        let power = match input {
+            Source::Features => Some(1),
+            Source::Aggregated(i) => {
+                let (first, power) = self.aggregated[i];
+                let keeps = self.request.powers && operator == Operator::Normalized && first == operator;
+                keeps.then_some(power + 1)
+            }
+            Source::Node(_) => None,
+        };
+        if let Some(power) = power.filter(|_| self.is_exact(hop)) {
+            let known = self.aggregated.iter().position(|&other| other == (operator, power));
             return Source::Aggregated(known.unwrap_or_else(|| {
-                self.aggregated.push(operator);
+                self.aggregated.push((operator, power));
                 self.aggregated.len() - 1
             }));
         }

@@ -30,6 +30,8 @@ pub struct Request {
     pub mode: Mode,
     /// A bit for each hop at whose input nothing is drawn.
     pub exact: u64,
+    /// Whether the graph keeps Â²X, Â³X and so on.
+    pub powers: bool,
     /// The value that it returns.
     pub value: usize,
 }
@@ -39,7 +41,7 @@ pub struct Request {
 pub enum Source {
     /// X
     Features,
-    /// Op·X, which the graph keeps if it fits: the place of Op in [`Program::aggregated`].
+    /// Op^k·X, which the graph keeps if it fits: its place in [`Program::aggregated`].
     Aggregated(usize),
     /// The result of a primitive.
     Node(usize),
@@ -164,8 +166,8 @@ pub struct Program {
     pub levels: usize,
     /// Pairs of levels, the lower one first, so that rows of the upper one are picked out of the lower one.
     pub crossings: Vec<(usize, usize)>,
-    /// Operators whose product with the features is read.
-    pub aggregated: Vec<Operator>,
+    /// Operators whose product with the features is read, and how often they are applied.
+    pub aggregated: Vec<(Operator, usize)>,
     /// Number of slots.
     pub slots: usize,
     /// What it was made for.
@@ -189,7 +191,7 @@ impl Program {
     pub fn finish(
         mut nodes: Vec<Node>,
         hops: &[(usize, usize)],
-        aggregated: Vec<Operator>,
+        aggregated: Vec<(Operator, usize)>,
         request: Request,
         id: u64,
     ) -> Program {

@@ -123,8 +123,8 @@ impl Workspace {
         if self.aggregated.len() < program.aggregated.len() {
             self.aggregated.resize_with(program.aggregated.len(), AggregatedRows::default);
         }
-        for (rows, &operator) in self.aggregated.iter_mut().zip(&program.aggregated) {
-            rows.prepare(pass.graph, operator, pass.threads, pass.keep)?;
+        for (rows, &of) in self.aggregated.iter_mut().zip(&program.aggregated) {
+            rows.prepare(pass.graph, of, pass.threads, pass.keep)?;
         }
         self.find_crossings(pass)?;
         for (i, node) in program.nodes.iter().enumerate() {

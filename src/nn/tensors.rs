@@ -217,6 +217,13 @@ impl Net {
         self.state[value]
     }
 
+    /// Whether this number of the state is a variance.
+    pub fn is_variance(&self, at: usize) -> bool {
+        let mut norms =
+            self.state.iter().zip(self.layers.values()).filter_map(|(place, value)| Some(((*place)?, value.width)));
+        norms.any(|(place, width)| (place + width..place + 2 * width).contains(&at))
+    }
+
     /// Whether a norm takes statistics over rows.
     pub fn has_batch_norm(&self) -> bool {
         self.num_state > 0

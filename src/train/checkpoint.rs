@@ -25,6 +25,7 @@ impl Run<'_> {
         let parts = self.optimizer.state().parts();
         let floats = [
             ("parameters", Some(self.model.parameters())),
+            ("running_statistics", Some(self.model.state())),
             ("best", self.best.as_deref()),
             ("first_moments", Some(parts.first)),
             ("second_moments", Some(parts.second)),
@@ -87,7 +88,8 @@ impl Run<'_> {
     fn restore(&mut self, about: &Value, tensors: &SafeTensors<'_>) -> Result<()> {
         let len = self.model.parameters().len();
         let parameters = floats(tensors, "parameters", &[len])?.unwrap_or_default();
-        let best = floats(tensors, "best", &[len])?;
+        let running = floats(tensors, "running_statistics", &[self.model.state().len()])?.unwrap_or_default();
+        let best = floats(tensors, "best", &[len + self.model.state().len()])?;
         if best.iter().flatten().any(|w| !w.is_finite()) {
             return Err(Error::BadFormat("best is not finite".to_string()));
         }
@@ -127,6 +129,7 @@ impl Run<'_> {
         for record in records.as_chunks::<{ Record::LEN }>().0 {
             history.push(Record::from_array(*record))?;
         }
+        self.model.set_state(&running)?;
         self.model.set_parameters(&parameters)?;
         self.optimizer.set_state(state);
         self.estimator.set_step(gradients);

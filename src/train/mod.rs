@@ -8,7 +8,7 @@ mod messages;
 pub use adaptive::Adaptive;
 pub use history::{Column, History, Monitor};
 
-use crate::error::{Error, ForThe, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied, try_with_capacity};
 use crate::estimator::{Estimator, Evaluation, Problem};
 use crate::file;
 use crate::graph::Split;
@@ -140,7 +140,7 @@ struct Run<'a> {
     options: &'a Options,
     observer: &'a mut dyn Observer,
     history: History,
-    /// Parameters after the best epoch.
+    /// Parameters and running statistics after the best epoch.
     best: Option<Vec<f32>>,
     /// The iterate, while the model has the moving average.
     iterate: Vec<f32>,
@@ -197,7 +197,7 @@ impl Run<'_> {
             });
         }
         if let Some(best) = self.best.take().filter(|_| restore_best) {
-            self.model.set_parameters(&best)?;
+            self.model.set_numbers(&best)?;
         } else if self.options.ema && last > 0 {
             self.show_ema()?;
         }
@@ -308,8 +308,13 @@ impl Run<'_> {
         self.log_epoch(epoch, &record);
         if self.history.push(record)? {
             match &mut self.best {
-                Some(best) => best.copy_from_slice(self.model.parameters()),
-                None => self.best = Some(try_copied(self.model.parameters()).for_the("best parameters")?),
+                Some(best) => best.iter_mut().zip(self.model.numbers()).for_each(|(best, number)| *best = number),
+                None => {
+                    let count = self.model.numbers().count();
+                    let mut best = try_with_capacity(count).for_the("best parameters")?;
+                    best.extend(self.model.numbers());
+                    self.best = Some(best);
+                }
             }
         }
         let cost = monitor.cost_of(&record);
