@@ -8,12 +8,14 @@
 //! | `features` | matrices with a row per node |
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
+//! | `ids` | names of nodes, in both directions |
 //! | `npz`, `npy`, `store`, `text` | the formats of files |
 
 mod adjacency;
 mod aggregate;
 mod csr;
 mod features;
+mod ids;
 mod mixture;
 mod npy;
 mod npz;
@@ -24,6 +26,8 @@ pub use adjacency::{Normalization, Origin};
 pub use aggregate::{AggregatedRows, Aggregator, Factors, Outlook};
 pub use csr::check_indptr;
 pub use features::Matrix;
+pub use ids::Ids;
+pub use text::{Columns, EdgeListOptions, Header, Merge};
 
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
@@ -31,6 +35,7 @@ use crate::fork;
 use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
 use aggregate::Aggregate;
+use csr::Repeated;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -96,7 +101,8 @@ const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 impl Graph {
     /// Makes a graph of undirected edges; `weights` default to ones.
     pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
-        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights).for_the("edges")?))
+        let adjacency = Adjacency::from_edges(num_nodes, sources, targets, weights, Repeated::Sum);
+        Ok(Self::new(adjacency.for_the("edges")?))
     }
 
     /// Makes a graph of a matrix by rows, as given. `indptr` must have passed [`check_indptr`].

@@ -51,6 +51,7 @@ def test_every_constant_is_that_of_the_header():
     expected = {"PLIM_OK": "0", "PLIM_PLAN_TEXT_SIZE": str(_abi.PLAN_TEXT_SIZE)}
     groups = {"SPLIT": _abi.SPLITS, "NORMALIZATION": _abi.NORMALIZATIONS, "DISTRIBUTION": _abi.DISTRIBUTIONS,
               "SCHEDULE": _abi.SCHEDULES, "HISTORY": _abi.HISTORY, "MONITOR": _abi.MONITORS, "LOG": _abi.LOG_LEVELS,
+              "SEPARATOR": _abi.SEPARATORS, "HEADER": _abi.HEADERS, "REPEATED": _abi.REPEATED,
               "TAIL": _abi.TAIL, "PLAN": _abi.PLAN, "RANK_GAIN": _abi.RANK_GAINS, "RANK_MEASURE": _abi.RANK_MEASURES}
     for group, names in groups.items():
         expected.update({f"PLIM_{group}_{name.upper()}": str(number) for number, name in enumerate(names)})

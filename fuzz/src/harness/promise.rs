@@ -50,7 +50,7 @@ fn documented() -> &'static HashMap<&'static str, u32> {
 }
 
 /// Functions that call back.
-const CALLING_BACK: [&str; 8] = [
+const CALLING_BACK: [&str; 9] = [
     "plim_train",
     "plim_tail_new",
     "plim_tail_probability",
@@ -59,6 +59,7 @@ const CALLING_BACK: [&str; 8] = [
     "plim_rank_train",
     "plim_rank_tail_new",
     "plim_rank_plan_new",
+    "plim_graph_from_edge_list_with",
 ];
 
 /// The text of the last failure.

@@ -4,6 +4,7 @@
 //! that AddressSanitizer sees every step beyond; some are NULL, misaligned or too short where that is an error and not a
 //! broken promise of the caller's.
 
+mod edge_list;
 mod rank;
 
 use super::input::Input;
@@ -26,6 +27,8 @@ enum Kind {
     Tail,
     Plan,
     Ranking,
+    EdgeList,
+    Ids,
 }
 
 /// Numbers of things that no program has; the smallest is too large for every argument that it stands for.
@@ -88,6 +91,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push(program(&[82, 89, 90, 91, 94, 95, 96, 97, 98]));
     seeds.push(program(&[107, 111, 112, 113, 116, 120, 121, 122, 123, 124, 69, 70]));
     seeds.push(program(&[109, 102, 123, 124, 125, 90, 126, 97, 98]));
+    seeds.push(program(&[128, 131, 138, 139, 141, 142, 143, 140, 145]));
     seeds
 }
 
@@ -223,7 +227,7 @@ struct Machine<'a> {
     context: Box<Context>,
 }
 
-const FUNCTIONS: usize = rank::FIRST + rank::COUNT;
+const FUNCTIONS: usize = edge_list::FIRST + edge_list::COUNT;
 
 impl Machine<'_> {
     fn user_data(&self) -> *mut c_void {
@@ -325,6 +329,11 @@ impl Machine<'_> {
                     );
                     ok(data);
                 }
+                Kind::EdgeList => {
+                    ok(plim_edge_list_options_new(place.cast()));
+                    ok(plim_edge_list_options_set_header(out.cast(), PLIM_HEADER_NO));
+                }
+                Kind::Ids => out = self.make_ids(),
                 Kind::History | Kind::Tail | Kind::Plan => return,
             }
         }
@@ -346,6 +355,8 @@ impl Machine<'_> {
             Kind::Tail => plim_tail_free(of(handle)),
             Kind::Plan => plim_plan_free(of(handle)),
             Kind::Ranking => plim_rank_data_free(of(handle)),
+            Kind::EdgeList => plim_edge_list_options_free(of(handle)),
+            Kind::Ids => plim_ids_free(of(handle)),
         }
         // If it was of that kind, it is dead now.
         if let Some(at) = self.live.iter().position(|live| *live == (kind, handle)) {
@@ -541,7 +552,8 @@ impl Machine<'_> {
             function @ 56..=71 => self.train(function),
             function @ 72..=81 => self.theory(function),
             function @ 82..=100 => self.measure(function),
-            function => self.rank(function),
+            function @ 101..edge_list::FIRST => self.rank(function),
+            function => self.edge_list(function),
         }
     }
 
