@@ -1,6 +1,6 @@
 //! Files of text, line by line, and complaints about them that name the line and the column, both from 1.
 
-use crate::error::{Error, Result, try_filled, try_reserve_exact};
+use crate::error::{Error, ForThe, Result, try_filled, try_reserve_exact};
 use crate::file;
 use memchr::memchr;
 use std::fs::File;
@@ -33,7 +33,7 @@ impl Text {
     pub fn open(path: &Path, longest: usize) -> Result<Self> {
         let file = file::open(path)?;
         let bytes = file.metadata().map_err(|e| file::io_error(path, &e))?.len();
-        let block = try_filled(BLOCK, 0)?;
+        let block = try_filled(BLOCK, 0).for_the(format_args!("text of {}", path.display()))?;
         Ok(Text { file, bytes, block, begin: 0, end: 0, filled: 0, line: 0, joined: 0, longest })
     }
 
@@ -87,7 +87,7 @@ impl Text {
         self.begin = 0;
         if self.filled == self.block.len() {
             let more = self.block.len();
-            try_reserve_exact(&mut self.block, more)?;
+            try_reserve_exact(&mut self.block, more).for_the("line of a text")?;
             self.block.resize(2 * more, 0);
         }
         loop {
