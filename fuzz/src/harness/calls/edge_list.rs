@@ -42,7 +42,7 @@ impl Machine<'_> {
         unsafe {
             match function - FIRST {
                 0 => {
-                    drop(self.make(Kind::EdgeList, "plim_edge_list_options_new", |out| plim_edge_list_options_new(out)))
+                    self.make(Kind::EdgeList, "plim_edge_list_options_new", |out| plim_edge_list_options_new(out));
                 }
                 1 => self.free_one(Kind::EdgeList),
                 2 => {
