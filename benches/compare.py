@@ -16,7 +16,9 @@ from pathlib import Path
 
 from experiments import environment
 
-SECTIONS = ["machine", "cells", "spmm", "scaling", "memory", "build", "accuracy"]
+SECTIONS = ["machine", "cells", "spmm", "scaling", "memory", "build", "edge_list", "accuracy"]
+# These require no other library.
+ALONE = ["edge_list"]
 
 
 def parse():
@@ -35,7 +37,7 @@ def parse():
 
 def main():
     options = parse()
-    if Path(sys.prefix).resolve() != environment.VENV.resolve():
+    if options.section not in ALONE and Path(sys.prefix).resolve() != environment.VENV.resolve():
         python = environment.make_venv()
         os.execve(python, [str(python), *sys.argv], dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
     import importlib

@@ -415,6 +415,60 @@
 #define PLIM_RANK_MEASURE_NDCG 2
 
 /**
+ * The first line shows the separator: a comma if it has one outside of quotes, else a semicolon, else
+ * blanks, where several spaces and tabs count as one. The default.
+ *
+ * If ids are names, a tab comes before blanks, and a first line with two of comma, semicolon and tab
+ * is an error.
+ */
+#define PLIM_SEPARATOR_AUTO 0
+
+/**
+ * If ids are numbers, the first line is a header if none of its fields is a number. The log says so.
+ * If ids are names, nothing tells a header from an edge: the call fails unless columns have names. The
+ * default.
+ */
+#define PLIM_HEADER_AUTO 0
+
+/**
+ * The first line is a header. The call fails if one of its fields is a number, unless columns have
+ * names.
+ */
+#define PLIM_HEADER_YES 1
+
+/**
+ * The first line is an edge.
+ */
+#define PLIM_HEADER_NO 2
+
+/**
+ * The weights of a repeated edge are added. Without weights it has weight 1, however often it is
+ * listed. The default.
+ */
+#define PLIM_REPEATED_SUM 0
+
+/**
+ * The weight of an edge is the number of lines that list it. There is no column of weights; a third of
+ * three columns is not read.
+ */
+#define PLIM_REPEATED_COUNT 1
+
+/**
+ * The first weight in the file stays.
+ */
+#define PLIM_REPEATED_FIRST 2
+
+/**
+ * The largest weight stays.
+ */
+#define PLIM_REPEATED_MAX 3
+
+/**
+ * Options of plim_graph_from_edge_list_with(). Free them with plim_edge_list_options_free().
+ */
+typedef struct plim_edge_list_options plim_edge_list_options;
+
+/**
  * Computes or estimates gradients of a model. Free it with plim_estimator_free().
  */
 typedef struct plim_estimator plim_estimator;
@@ -428,6 +482,13 @@ typedef struct plim_graph plim_graph;
  * What training recorded, epoch by epoch. Free it with plim_history_free().
  */
 typedef struct plim_history plim_history;
+
+/**
+ * The names of nodes: a table from names to node ids and back. Free it with plim_ids_free().
+ *
+ * plim_graph_from_edge_list_with() makes one. The name of node v was the v-th in the file that was new.
+ */
+typedef struct plim_ids plim_ids;
 
 /**
  * A graph convolutional network and its parameters. Free it with plim_model_free().
@@ -572,8 +633,9 @@ typedef int32_t (*plim_progress_fn)(void *user_data, const plim_progress *progre
 /**
  * Receives log messages.
  *
- * It is called on the thread of plim_train() or of the measurement, between steps, once per
- * message. The same calls work inside it as inside a plim_progress_fn. It cannot cancel.
+ * It is called on the thread of the call whose options have it, once per message. During plim_train()
+ * or a measurement that is between steps, and the same calls work inside it as inside a
+ * plim_progress_fn. It cannot cancel.
  *
  * Do not parse messages: their wording may change with any release. Statuses, plim_history and
  * plim_progress hold what a program can act on.
@@ -799,16 +861,18 @@ plim_status plim_graph_view_csr(size_t num_nodes,
 /**
  * Reads undirected edges from a text file: CSV, TSV or columns of blanks, one edge a line.
  *
- * A line has a source, a target and perhaps a weight, separated by commas, semicolons, tabs or blanks; all lines alike. Ids
- * count from 0. A first line without numbers is a header and is skipped, as are blank lines and those that begin with # or
- * %. Repeated edges merge and self-loops count as in plim_graph_from_edges().
+ * This is plim_graph_from_edge_list_with() with default options. A line has a source, a target and
+ * perhaps a weight, separated by commas, semicolons, tabs or blanks. Ids count from 0. If no field of
+ * the first line is a number, it is a header. It is skipped, as are blank lines and those that begin
+ * with # or %. Repeated edges merge and self-loops count as in plim_graph_from_edges().
  *
  * @param path       a file name.
  * @param num_nodes  number of nodes; 0 for one more than the largest id in the file.
- * @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+ * @param out        receives the graph; free it with plim_graph_free().
  *
- * @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path, too many nodes), PLIM_ERROR_IO (it
- *         cannot be read), PLIM_ERROR_BAD_FORMAT (plim_last_error() names line and column) or PLIM_ERROR_OUT_OF_MEMORY.
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: the file cannot be read.
+ *         PLIM_ERROR_BAD_FORMAT: plim_last_error() names line and column.
  */
 plim_status plim_graph_from_edge_list(const char *path,
                                       size_t num_nodes,
@@ -3193,6 +3257,260 @@ plim_status plim_rank_plan_new(const plim_estimator *estimator,
                                size_t t,
                                const plim_probe_options *options,
                                plim_plan **out);
+
+/**
+ * Creates options for reading an edge list, with their default values.
+ *
+ * @param out  receives the options; free them with plim_edge_list_options_free().
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_new(plim_edge_list_options **out);
+
+/**
+ * Frees options.
+ *
+ * @param options  the options; NULL and handles that are not live are ignored.
+ */
+void plim_edge_list_options_free(plim_edge_list_options *options);
+
+/**
+ * Sets the byte between the fields of a line.
+ *
+ * With a separator of your own, every such byte ends a field, so that fields can be empty.
+ *
+ * @param options    the options.
+ * @param separator  a tab, a space, or a punctuation mark other than " + - and the point, as in ',';
+ *                   or PLIM_SEPARATOR_AUTO (default).
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_separator(plim_edge_list_options *options,
+                                                 int32_t separator);
+
+/**
+ * Selects whether the first line that is neither blank nor a comment is a header.
+ *
+ * @param options  the options.
+ * @param header   PLIM_HEADER_AUTO (default), PLIM_HEADER_YES or PLIM_HEADER_NO.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_header(plim_edge_list_options *options,
+                                              int32_t header);
+
+/**
+ * Selects the columns of source, target and weight by their numbers, counted from 0.
+ *
+ * Other columns are not read. Default: 0 and 1, and 2 for the weight if there are three columns; a file
+ * with more columns is an error. This replaces plim_edge_list_options_set_column_names().
+ *
+ * @param options  the options.
+ * @param source   0 .. 65535.
+ * @param target   0 .. 65535, not `source`.
+ * @param weight   0 .. 65535, neither `source` nor `target`; or -1 for no weights.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_columns(plim_edge_list_options *options,
+                                               int32_t source,
+                                               int32_t target,
+                                               int32_t weight);
+
+/**
+ * Selects the columns of source, target and weight by their names in the header.
+ *
+ * The first line is then a header. Names must be equal byte for byte, without the quotes and the blanks
+ * around them. This replaces plim_edge_list_options_set_columns().
+ *
+ * @param options  the options.
+ * @param source   a name that is not empty.
+ * @param target   a name that is not empty, not `source`.
+ * @param weight   a name that is not empty, neither `source` nor `target`; or NULL for no weights.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_column_names(plim_edge_list_options *options,
+                                                    const char *source,
+                                                    const char *target,
+                                                    const char *weight);
+
+/**
+ * Selects whether edges have a direction.
+ *
+ * In a directed graph the target of an edge aggregates from its source: row v of A lists the sources of
+ * the edges to v. PLIM_NORMALIZATION_ROW is then usual.
+ *
+ * @param options  the options.
+ * @param on       0 for undirected edges (default), any other value for directed ones.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_directed(plim_edge_list_options *options,
+                                                int32_t on);
+
+/**
+ * Selects what becomes of an edge that several lines list.
+ *
+ * If edges are undirected, lines for (u, v) and (v, u) list the same edge.
+ *
+ * @param options   the options.
+ * @param repeated  PLIM_REPEATED_SUM (default), PLIM_REPEATED_COUNT, PLIM_REPEATED_FIRST or
+ *                  PLIM_REPEATED_MAX.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_repeated(plim_edge_list_options *options,
+                                                int32_t repeated);
+
+/**
+ * Sets how a line begins that is a comment. Blanks before it do not matter.
+ *
+ * @param options  the options.
+ * @param prefix   a text without blanks and quotes, or "" for no comments. Default: NULL, for # and %
+ *                 if ids are numbers, and for no comments if ids are names, which may begin so.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_comment(plim_edge_list_options *options,
+                                               const char *prefix);
+
+/**
+ * Sets the number of nodes. A file with more of them is an error; further ones have no edges.
+ *
+ * @param options    the options.
+ * @param num_nodes  1 .. INT32_MAX. Default: 0, for one more than the largest id in the file, or for
+ *                   the number of different names.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_num_nodes(plim_edge_list_options *options,
+                                                 size_t num_nodes);
+
+/**
+ * Sets a callback that receives log messages: a header that is skipped without being asked for, and the
+ * numbers of lines, edges and nodes. Both have PLIM_LOG_INFO.
+ *
+ * @param options    the options.
+ * @param level      PLIM_LOG_ERROR, PLIM_LOG_WARNING, PLIM_LOG_INFO or PLIM_LOG_DEBUG: messages of
+ *                   this level and of those before it are sent.
+ * @param fn         the callback; see plim_log_fn. Default: NULL for none.
+ * @param user_data  passed to the callback.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_edge_list_options_set_log(plim_edge_list_options *options,
+                                           int32_t level,
+                                           plim_log_fn fn,
+                                           void *user_data);
+
+/**
+ * Reads edges from a text file, such as CSV: one edge a line, whose source, target and weight are fields
+ * of the line.
+ *
+ * All lines must have the same number of fields. A field can be in double quotes, as RFC 4180 says:
+ * separators and line breaks in it belong to it, and a quote in it is written twice. Blanks around other
+ * fields are ignored, as are blank lines, a byte order mark, and the carriage return before a newline. A
+ * line has at most 65536 bytes. Weights are finite and not negative.
+ *
+ * With `ids`, the ids in the file are names: any text that is not empty. Nodes are then numbered in the
+ * order in which the file first names them, the source of a line before its target. Without `ids`, the
+ * ids in the file are the numbers of the nodes, from 0.
+ *
+ * @param path     a file name.
+ * @param options  the options, or NULL for the defaults.
+ * @param ids      receives the table of names, to be freed with plim_ids_free(); NULL if the ids in the
+ *                 file are numbers.
+ * @param out      receives the graph; free it with plim_graph_free().
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: options contradict each other, or ids are names and it is not
+ *           said whether there is a header.
+ *         PLIM_ERROR_IO: the file cannot be read.
+ *         PLIM_ERROR_BAD_FORMAT: plim_last_error() names the line, the column in bytes from 1 and the
+ *           text: "transfers.csv: line 7: column 12: "abc" is not a weight".
+ */
+plim_status plim_graph_from_edge_list_with(const char *path,
+                                           const plim_edge_list_options *options,
+                                           plim_ids **ids,
+                                           plim_graph **out);
+
+/**
+ * Reads a table that plim_ids_save() wrote.
+ *
+ * @param path  a file name.
+ * @param out   receives the table; free it with plim_ids_free().
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: the file cannot be read.
+ *         PLIM_ERROR_BAD_FORMAT: it is not a table of ids, or is damaged.
+ *         PLIM_ERROR_UNSUPPORTED: a newer version of this library wrote it.
+ */
+plim_status plim_ids_load(const char *path, plim_ids **out);
+
+/**
+ * Writes the table as a text file. An existing file is replaced only when the new one is complete.
+ *
+ * The first line is "plimsoll ids 1", the number of names, and the CRC-32 of the rest in hexadecimal.
+ * Each further line is a name, in the order of the ids, with \\ for a backslash, \n for a newline and \r
+ * for a carriage return.
+ *
+ * @param ids   the table.
+ * @param path  a file name.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: the file cannot be written.
+ */
+plim_status plim_ids_save(const plim_ids *ids,
+                          const char *path);
+
+/**
+ * Returns the number of names.
+ *
+ * @param ids  the table.
+ *
+ * @return the number of names; their ids are 0 .. number - 1.
+ */
+size_t plim_ids_count(const plim_ids *ids);
+
+/**
+ * Returns the size of a buffer that holds any name of the table, with its NUL.
+ *
+ * @param ids  the table.
+ *
+ * @return the number of bytes.
+ */
+size_t plim_ids_name_size(const plim_ids *ids);
+
+/**
+ * Finds the id of a name. It takes about as long for every size of the table.
+ *
+ * @param ids   the table.
+ * @param name  a string, compared byte for byte.
+ * @param out   receives the id, or -1 if the table does not have the name.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_ids_find(const plim_ids *ids, const char *name, int32_t *out);
+
+/**
+ * Copies the name of an id.
+ *
+ * @param ids       the table.
+ * @param id        0 .. plim_ids_count() - 1.
+ * @param dst       receives the name as it is in the file, terminated by NUL.
+ * @param capacity  number of bytes that fit in `dst`; plim_ids_name_size() is enough for any name.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_ids_copy_name(const plim_ids *ids, int32_t id, char *dst, size_t capacity);
+
+/**
+ * Frees a table.
+ *
+ * @param ids  the table; NULL and handles that are not live are ignored.
+ */
+void plim_ids_free(plim_ids *ids);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -63,6 +63,8 @@
 namespace plimsoll {
 
 class History;
+class EdgeListOptions;
+struct NamedGraph;
 
 /// A failed call. what() is, for example, "shape mismatch: weights has 2 elements, sources has 3".
 class Error : public std::runtime_error {
@@ -148,6 +150,17 @@ enum class Measure : std::int32_t {
   loss = PLIM_RANK_MEASURE_LOSS,
   accuracy = PLIM_RANK_MEASURE_ACCURACY,
   ndcg = PLIM_RANK_MEASURE_NDCG,
+};
+
+/// Whether the first line of an edge list is a header.
+enum class Header : std::int32_t { automatic = PLIM_HEADER_AUTO, yes = PLIM_HEADER_YES, no = PLIM_HEADER_NO };
+
+/// What becomes of an edge that several lines of an edge list have.
+enum class Repeated : std::int32_t {
+  sum = PLIM_REPEATED_SUM,
+  count = PLIM_REPEATED_COUNT,
+  first = PLIM_REPEATED_FIRST,
+  max = PLIM_REPEATED_MAX,
 };
 
 /// Level of a log message. A level that is set includes those before it.
@@ -374,6 +387,12 @@ public:
     return Graph(
         make([&](plim_graph **out) { return plim_graph_from_edge_list(detail::c_path(path), num_nodes, out); }));
   }
+
+  /// Reads edges from a text file, such as CSV, as the options say. Ids are the numbers of the nodes, from 0.
+  static Graph from_edge_list(const std::string &path, const EdgeListOptions &options);
+
+  /// As above, with names for ids: auto [graph, ids] = Graph::from_named_edge_list(path, options).
+  static NamedGraph from_named_edge_list(const std::string &path, const EdgeListOptions &options);
 
   /// Reads an .npz or Matrix Market file, or maps a store.
   static Graph load(const std::string &path) {
@@ -1225,6 +1244,192 @@ struct TrainResult {
   History history;
   bool cancelled;
 };
+
+/// The names of nodes: from names to ids and back.
+class Ids : public detail::Handle<plim_ids, plim_ids_free> {
+public:
+  /// Takes over the ownership of a C handle.
+  static Ids adopt(plim_ids *handle) noexcept { return Ids(handle); }
+
+  /// Reads a table that save() wrote.
+  static Ids load(const std::string &path) {
+    return Ids(make([&](plim_ids **out) { return plim_ids_load(detail::c_path(path), out); }));
+  }
+
+  /// Writes the table as text. An existing file is replaced only when the new one is complete.
+  void save(const std::string &path) const { detail::check(plim_ids_save(get(), detail::c_path(path))); }
+
+  /// The number of names.
+  std::size_t count() const noexcept { return plim_ids_count(get()); }
+
+  /// The id of a name; -1 if the table does not have it.
+  std::int32_t find(const std::string &name) const {
+    std::int32_t id = -1;
+    detail::check(plim_ids_find(get(), name.c_str(), &id));
+    return name.find('\0') == std::string::npos ? id : -1; // no name has a zero byte
+  }
+
+  /// The name of an id.
+  std::string name(std::int32_t id) const {
+    std::vector<char> text(plim_ids_name_size(get()));
+    detail::check(plim_ids_copy_name(get(), id, text.data(), text.size()));
+    return text.data();
+  }
+
+private:
+  explicit Ids(plim_ids *handle) noexcept : Handle(handle) {}
+};
+
+/// A graph and the names of its nodes.
+struct NamedGraph {
+  Graph graph;
+  Ids ids;
+};
+
+/// How Graph::from_edge_list() reads a file.
+class EdgeListOptions : public detail::Handle<plim_edge_list_options, plim_edge_list_options_free> {
+public:
+  /// Default values.
+  EdgeListOptions() : Handle(make([](plim_edge_list_options **out) { return plim_edge_list_options_new(out); })) {}
+
+  /// Takes over the ownership of a C handle.
+  static EdgeListOptions adopt(plim_edge_list_options *handle) noexcept { return EdgeListOptions(handle); }
+
+  /// Returns the C handle, without the log, and gives up its ownership; free it with
+  /// plim_edge_list_options_free().
+  plim_edge_list_options *release() {
+    if (log_) {
+      clear_log();
+    }
+    return handle_.release();
+  }
+
+  /// Sets the byte between fields.
+  EdgeListOptions &set_separator(char separator) & {
+    detail::check(plim_edge_list_options_set_separator(get(), static_cast<unsigned char>(separator)));
+    return *this;
+  }
+  EdgeListOptions &&set_separator(char separator) && { return std::move(set_separator(separator)); }
+
+  /// Lets the first line show the separator again.
+  void clear_separator() { detail::check(plim_edge_list_options_set_separator(get(), PLIM_SEPARATOR_AUTO)); }
+
+  /// Selects whether the first line is a header.
+  EdgeListOptions &set_header(Header header) & {
+    detail::check(plim_edge_list_options_set_header(get(), static_cast<std::int32_t>(header)));
+    return *this;
+  }
+  EdgeListOptions &&set_header(Header header) && { return std::move(set_header(header)); }
+
+  /// Selects columns by number, from 0; the weight may be -1 for none.
+  EdgeListOptions &set_columns(std::int32_t source, std::int32_t target, std::int32_t weight) & {
+    detail::check(plim_edge_list_options_set_columns(get(), source, target, weight));
+    return *this;
+  }
+  EdgeListOptions &&set_columns(std::int32_t source, std::int32_t target, std::int32_t weight) && { return std::move(set_columns(source, target, weight)); }
+
+  /// Selects columns by their names in the header, without weights.
+  EdgeListOptions &set_column_names(const std::string &source, const std::string &target) & {
+    detail::check(plim_edge_list_options_set_column_names(get(), source.c_str(), target.c_str(), nullptr));
+    return *this;
+  }
+  EdgeListOptions &&set_column_names(const std::string &source, const std::string &target) && { return std::move(set_column_names(source, target)); }
+
+  /// As above, with a column of weights.
+  EdgeListOptions &set_column_names(const std::string &source, const std::string &target, const std::string &weight) & {
+    detail::check(plim_edge_list_options_set_column_names(get(), source.c_str(), target.c_str(), weight.c_str()));
+    return *this;
+  }
+  EdgeListOptions &&set_column_names(const std::string &source, const std::string &target, const std::string &weight) && { return std::move(set_column_names(source, target, weight)); }
+
+  /// Selects whether edges have a direction: the target then aggregates from the source.
+  EdgeListOptions &set_directed(bool on) & {
+    detail::check(plim_edge_list_options_set_directed(get(), on ? 1 : 0));
+    return *this;
+  }
+  EdgeListOptions &&set_directed(bool on) && { return std::move(set_directed(on)); }
+
+  /// Selects what becomes of an edge that several lines have.
+  EdgeListOptions &set_repeated(Repeated repeated) & {
+    detail::check(plim_edge_list_options_set_repeated(get(), static_cast<std::int32_t>(repeated)));
+    return *this;
+  }
+  EdgeListOptions &&set_repeated(Repeated repeated) && { return std::move(set_repeated(repeated)); }
+
+  /// Sets how comments begin; an empty text for no comments.
+  EdgeListOptions &set_comment(const std::string &prefix) & {
+    detail::check(plim_edge_list_options_set_comment(get(), prefix.c_str()));
+    return *this;
+  }
+  EdgeListOptions &&set_comment(const std::string &prefix) && { return std::move(set_comment(prefix)); }
+
+  /// Selects the usual comments again: # and %, and none if ids are names.
+  void clear_comment() { detail::check(plim_edge_list_options_set_comment(get(), nullptr)); }
+
+  /// Sets the number of nodes; 0 for as many as the file has.
+  EdgeListOptions &set_num_nodes(std::size_t num_nodes) & {
+    detail::check(plim_edge_list_options_set_num_nodes(get(), num_nodes));
+    return *this;
+  }
+  EdgeListOptions &&set_num_nodes(std::size_t num_nodes) && { return std::move(set_num_nodes(num_nodes)); }
+
+  /// Calls `log(LogLevel level, const char *message)` on the thread that reads, once per message up to `level`.
+  template <class F> EdgeListOptions &set_log(LogLevel level, F &&log) & {
+    std::shared_ptr<detail::Logger> logger = std::make_shared<detail::LoggerOf<std::decay_t<F>>>(std::forward<F>(log));
+    detail::check(plim_edge_list_options_set_log(get(), static_cast<std::int32_t>(level), detail::Logger::tell,
+                                                 logger.get()));
+    log_ = std::move(logger);
+    return *this;
+  }
+  template <class F> EdgeListOptions &&set_log(LogLevel level, F &&log) && {
+    return std::move(set_log(level, std::forward<F>(log)));
+  }
+  void clear_log() {
+    detail::check(plim_edge_list_options_set_log(get(), PLIM_LOG_ERROR, nullptr, nullptr));
+    log_ = nullptr;
+  }
+
+private:
+  friend class Graph;
+
+  explicit EdgeListOptions(plim_edge_list_options *handle) noexcept : Handle(handle) {}
+
+  /// Reads a graph. What the log throws is thrown when the call has returned.
+  Graph read(const std::string &path, plim_ids **ids) const {
+    if (!*this) { // C reads NULL as the defaults
+      throw Error(PLIM_ERROR_NULL_POINTER, "options was moved from");
+    }
+    const auto kept = log_; // the log may replace itself
+    detail::Run run;
+    plim_graph *handle = nullptr;
+    const plim_status status = plim_graph_from_edge_list_with(detail::c_path(path), get(), ids, &handle);
+    Graph graph = Graph::adopt(handle);
+    if (run.thrown) {
+      std::rethrow_exception(run.thrown);
+    }
+    detail::check(status);
+    return graph;
+  }
+
+  std::shared_ptr<detail::Logger> log_;
+};
+
+inline Graph Graph::from_edge_list(const std::string &path, const EdgeListOptions &options) {
+  return options.read(path, nullptr);
+}
+
+inline NamedGraph Graph::from_named_edge_list(const std::string &path, const EdgeListOptions &options) {
+  plim_ids *handle = nullptr;
+  Graph graph = [&] {
+    try {
+      return options.read(path, &handle);
+    } catch (...) { // the log threw after the table was made
+      plim_ids_free(handle);
+      throw;
+    }
+  }();
+  return NamedGraph{std::move(graph), Ids::adopt(handle)};
+}
 
 /// Options of train(). Setters return the object: TrainOptions().set_epochs(50).set_seed(1).
 class TrainOptions : public detail::Handle<plim_train_options, plim_train_options_free> {

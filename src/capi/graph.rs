@@ -3,10 +3,11 @@
 use super::constant::{Constant, constant};
 use super::guard::{getter, guard};
 use super::handle::Object;
+use super::log::Logger;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result};
-use crate::graph::{Graph, Normalization, Split, check_indptr};
+use crate::graph::{EdgeListOptions, Graph, Normalization, Split, check_indptr};
 use std::ffi::{c_char, c_void};
 
 /// A graph: edges, features, labels and splits. Free it with plim_graph_free().
@@ -247,16 +248,18 @@ pub unsafe extern "C" fn plim_graph_view_csr(
 
 /// Reads undirected edges from a text file: CSV, TSV or columns of blanks, one edge a line.
 ///
-/// A line has a source, a target and perhaps a weight, separated by commas, semicolons, tabs or blanks; all lines alike. Ids
-/// count from 0. A first line without numbers is a header and is skipped, as are blank lines and those that begin with # or
-/// %. Repeated edges merge and self-loops count as in plim_graph_from_edges().
+/// This is plim_graph_from_edge_list_with() with default options. A line has a source, a target and
+/// perhaps a weight, separated by commas, semicolons, tabs or blanks. Ids count from 0. If no field of
+/// the first line is a number, it is a header. It is skipped, as are blank lines and those that begin
+/// with # or %. Repeated edges merge and self-loops count as in plim_graph_from_edges().
 ///
 /// @param path       a file name.
 /// @param num_nodes  number of nodes; 0 for one more than the largest id in the file.
-/// @param out        receives the graph; release it with plim_graph_free(). Untouched unless PLIM_OK is returned.
+/// @param out        receives the graph; free it with plim_graph_free().
 ///
-/// @return PLIM_OK, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_INVALID_ARGUMENT (an empty path, too many nodes), PLIM_ERROR_IO (it
-///         cannot be read), PLIM_ERROR_BAD_FORMAT (plim_last_error() names line and column) or PLIM_ERROR_OUT_OF_MEMORY.
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_IO: the file cannot be read.
+///         PLIM_ERROR_BAD_FORMAT: plim_last_error() names line and column.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_from_edge_list(
@@ -269,7 +272,9 @@ pub unsafe extern "C" fn plim_graph_from_edge_list(
         let out = unsafe { ptr::out("out", out) }?;
         // SAFETY: the caller promises `path` is NULL or a string.
         let path = unsafe { ptr::path("path", path) }?;
-        out.give(Graph::from_edge_list(path, num_nodes).for_the(format_args!("edges in {}", path.display()))?)
+        let (mut options, mut silent) = (EdgeListOptions::default(), Logger::NONE);
+        options.set_num_nodes(num_nodes)?;
+        out.give(Graph::from_edge_list(path, &options, &mut silent)?)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Log callbacks.
 
 use super::constant::{Constant, number_of};
-use crate::log::Level;
+use crate::log::{Level, Log};
 use std::ffi::{c_char, c_void};
 
 /// The call is about to fail. The message is the one that plim_last_error() will return.
@@ -27,8 +27,9 @@ impl Constant for Level {
 
 /// Receives log messages.
 ///
-/// It is called on the thread of plim_train() or of the measurement, between steps, once per
-/// message. The same calls work inside it as inside a plim_progress_fn. It cannot cancel.
+/// It is called on the thread of the call whose options have it, once per message. During plim_train()
+/// or a measurement that is between steps, and the same calls work inside it as inside a
+/// plim_progress_fn. It cannot cancel.
 ///
 /// Do not parse messages: their wording may change with any release. Statuses, plim_history and
 /// plim_progress hold what a program can act on.
@@ -74,5 +75,15 @@ impl Logger {
             // SAFETY: a function of the caller's with this signature, given its own data and a string.
             unsafe { function(self.user_data, number_of(level), line.as_ptr().cast()) }
         }
+    }
+}
+
+impl Log for Logger {
+    fn wants(&self, level: Level) -> bool {
+        Logger::wants(self, level)
+    }
+
+    fn write(&mut self, level: Level, message: &str) {
+        Logger::write(*self, level, message);
     }
 }

@@ -10,11 +10,13 @@
 
 mod bound;
 mod constant;
+mod edge_list;
 mod estimator;
 mod fork;
 mod graph;
 mod guard;
 mod handle;
+mod ids;
 mod log;
 mod model;
 mod optimizer;
@@ -31,8 +33,10 @@ mod torture;
 mod train;
 
 pub use bound::*;
+pub use edge_list::*;
 pub use estimator::*;
 pub use graph::*;
+pub use ids::*;
 pub use log::{PLIM_LOG_DEBUG, PLIM_LOG_ERROR, PLIM_LOG_INFO, PLIM_LOG_WARNING, plim_log_fn};
 pub use model::*;
 pub use optimizer::*;

@@ -170,6 +170,16 @@ pub unsafe fn path<'a>(name: &str, path: *const c_char) -> Result<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(text.to_bytes())))
 }
 
+/// The bytes of a C string.
+///
+/// # Safety
+/// As for [`path`].
+pub unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a [u8]> {
+    check(name, text, 0)?;
+    // SAFETY: not NULL, and a string by the caller's promise.
+    Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
 /// An out-parameter for one result, written once, at the end.
 pub struct Out<T>(*mut T);
 
@@ -208,6 +218,15 @@ impl<C: Opaque> Out<*mut C> {
         self.set(std::ptr::without_provenance_mut(handle::insert(object)?));
         Ok(())
     }
+}
+
+/// Stores two new objects and writes their handles: both or, if there is no memory for one, neither.
+pub fn give_both<A: Opaque, B: Opaque>(a: (Out<*mut A>, A::Object), b: (Out<*mut B>, B::Object)) -> Result<()> {
+    let first = handle::insert(a.1)?;
+    let second = handle::insert(b.1).inspect_err(|_| handle::remove::<A::Object>(first))?;
+    a.0.set(std::ptr::without_provenance_mut(first));
+    b.0.set(std::ptr::without_provenance_mut(second));
+    Ok(())
 }
 
 /// A buffer of the caller's, written once, at the end.

@@ -1,7 +1,7 @@
 //! The adjacency matrix A and its normalised form Â, stored once: one pattern, the values of Â, and just enough to
 //! recover A.
 
-use super::csr::{self, Csr};
+use super::csr::{self, Csr, Repeated};
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve_exact, try_with_capacity};
 use crate::kernel::{Array, Sparse};
 
@@ -38,17 +38,45 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// Makes both from undirected edges. Repeated edges merge; a self-loop counts once on the diagonal.
-    pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
+    /// Makes both from undirected edges. A self-loop counts once on the diagonal.
+    pub fn from_edges(
+        num_nodes: usize,
+        sources: &[i32],
+        targets: &[i32],
+        weights: Option<&[f32]>,
+        repeated: Repeated,
+    ) -> Result<Self> {
+        Self::from_pairs(Origin::Edges, num_nodes, [sources, targets], weights, repeated)
+    }
+
+    /// Makes both from the entries of A in any order.
+    pub fn from_entries(
+        num_nodes: usize,
+        rows: &[i32],
+        columns: &[i32],
+        weights: Option<&[f32]>,
+        repeated: Repeated,
+    ) -> Result<Self> {
+        Self::from_pairs(Origin::Csr, num_nodes, [rows, columns], weights, repeated)
+    }
+
+    fn from_pairs(
+        origin: Origin,
+        num_nodes: usize,
+        [sources, targets]: [&[i32]; 2],
+        weights: Option<&[f32]>,
+        repeated: Repeated,
+    ) -> Result<Self> {
         check_num_nodes(num_nodes)?;
         csr::check_indices(num_nodes, sources, "sources")?;
         csr::check_indices(num_nodes, targets, "targets")?;
         check_weights(weights, "weights")?;
-        // A counting sort of both directions; `indptr[v]` is the next free place of row v until the rows are full.
+        // A counting sort of one direction or both; `indptr[v]` is the next free place of row v until the rows are full.
+        let both = |u: i32, v: i32| origin == Origin::Edges && u != v;
         let mut indptr = csr::empty_indptr(num_nodes)?;
         for (&u, &v) in sources.iter().zip(targets) {
             indptr[u as usize + 1] += 1;
-            indptr[v as usize + 1] += i64::from(u != v);
+            indptr[v as usize + 1] += i64::from(both(u, v));
         }
         csr::counts_to_offsets(&mut indptr);
         let total = indptr[num_nodes] as usize;
@@ -64,13 +92,13 @@ impl Adjacency {
                 }
             };
             put(u, v);
-            if u != v {
+            if both(u, v) {
                 put(v, u);
             }
         }
         indptr.copy_within(0..num_nodes, 1);
         indptr[0] = 0;
-        Self::finish(Origin::Edges, indptr, indices, values)
+        Self::finish(origin, indptr, indices, values, repeated)
     }
 
     /// Makes both from a matrix by rows: row v lists the nodes that v aggregates from.
@@ -79,7 +107,7 @@ impl Adjacency {
         csr::check_indices(num_nodes, indices, "indices")?;
         check_weights(values, "values")?;
         let values = values.map(try_copied).transpose()?;
-        Self::finish(Origin::Csr, try_copied(indptr)?, try_copied(indices)?, values)
+        Self::finish(Origin::Csr, try_copied(indptr)?, try_copied(indices)?, values, Repeated::Sum)
     }
 
     fn finish(
@@ -87,8 +115,9 @@ impl Adjacency {
         mut indptr: Vec<i64>,
         mut indices: Vec<i32>,
         mut weights: Option<Vec<f32>>,
+        repeated: Repeated,
     ) -> Result<Self> {
-        csr::canonicalize(&mut indptr, &mut indices, weights.as_mut(), "weights")?;
+        csr::canonicalize(&mut indptr, &mut indices, weights.as_mut(), repeated, "weights")?;
         let loops = loops_of(&indptr, &indices)?;
         let operator = Csr { indptr: indptr.into(), indices: indices.into(), values: Array::default() };
         let weights = weights.map(Array::from);

@@ -6,6 +6,31 @@
 use crate::error::{Error, Result, try_copied, try_filled, try_reserve};
 use crate::kernel::{Array, Sparse};
 
+/// What becomes of an entry that is given more than once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Repeated {
+    /// The values are added.
+    #[default]
+    Sum,
+    /// The first value stays.
+    First,
+    /// The largest value stays.
+    Max,
+}
+
+impl Repeated {
+    /// The value that entries of one place become, in the order given.
+    fn merge(self, values: impl Iterator<Item = f32>) -> f32 {
+        let mut values = values.map(f64::from);
+        let merged = match self {
+            Repeated::Sum => values.sum(),
+            Repeated::First => values.next().unwrap_or(0.0),
+            Repeated::Max => values.fold(f64::NEG_INFINITY, f64::max),
+        };
+        merged as f32
+    }
+}
+
 /// Rows sorted by column, no column twice, all indices in range.
 #[derive(Default)]
 pub struct Csr {
@@ -31,7 +56,7 @@ impl Csr {
         check_indices(num_columns, indices, names[1])?;
         check_finite(values, names[2])?;
         let (mut indptr, mut indices, mut values) = (try_copied(indptr)?, try_copied(indices)?, try_copied(values)?);
-        canonicalize(&mut indptr, &mut indices, Some(&mut values), names[2])?;
+        canonicalize(&mut indptr, &mut indices, Some(&mut values), Repeated::Sum, names[2])?;
         Ok(Csr { indptr: indptr.into(), indices: indices.into(), values: values.into() })
     }
 
@@ -99,12 +124,12 @@ pub fn check_finite(values: &[f32], name: &str) -> Result<()> {
     }
 }
 
-/// Sorts each row by column and merges repeated columns in place. Values of a repeated column are added in the given
-/// order.
+/// Sorts each row by column and merges repeated columns in place.
 pub fn canonicalize(
     indptr: &mut [i64],
     indices: &mut Vec<i32>,
     mut values: Option<&mut Vec<f32>>,
+    repeated: Repeated,
     name: &str,
 ) -> Result<()> {
     let mut pairs: Vec<(i32, f32)> = Vec::new();
@@ -131,13 +156,13 @@ pub fn canonicalize(
                 pairs.extend(indices[read..end].iter().copied().zip(values[read..end].iter().copied()));
                 pairs.sort_by_key(|p| p.0); // stable: sums run in the order given, on both sides of an edge
                 for run in pairs.chunk_by(|a, b| a.0 == b.0) {
-                    let sum = run.iter().map(|p| f64::from(p.1)).sum::<f64>() as f32;
-                    if !sum.is_finite() {
+                    let merged = repeated.merge(run.iter().map(|p| p.1));
+                    if !merged.is_finite() {
                         let text = format!("{name} of entry ({}, {}) add up to more than a float holds", row, run[0].0);
                         return Err(Error::InvalidArgument(text));
                     }
                     indices[write] = run[0].0;
-                    values[write] = sum;
+                    values[write] = merged;
                     write += 1;
                 }
             }

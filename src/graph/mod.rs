@@ -9,6 +9,7 @@
 //! | `operators` | Â, and the operators made of A: sums and means of neighbours |
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
+//! | `ids` | names of nodes, in both directions |
 //! | `npz`, `npy`, `store`, `text` | the formats of files |
 //! | `checksums` | how damage to a store is found |
 
@@ -17,6 +18,7 @@ mod aggregate;
 mod checksums;
 mod csr;
 mod features;
+mod ids;
 mod mixture;
 mod npy;
 mod npz;
@@ -28,12 +30,15 @@ pub use adjacency::{Normalization, Origin};
 pub use aggregate::{AggregatedRows, Aggregator, Factors, Outlook, expand};
 pub use csr::check_indptr;
 pub use features::Matrix;
+pub use ids::Ids;
 pub use operators::Operator;
+pub use text::{Columns, EdgeListOptions, Header, Merge};
 
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::file;
 use crate::kernel::{Array, Sparse};
 use adjacency::Adjacency;
+use csr::Repeated;
 use operators::Operators;
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +108,8 @@ const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 impl Graph {
     /// Makes a graph of undirected edges; `weights` default to ones.
     pub fn from_edges(num_nodes: usize, sources: &[i32], targets: &[i32], weights: Option<&[f32]>) -> Result<Self> {
-        Ok(Self::new(Adjacency::from_edges(num_nodes, sources, targets, weights).for_the("edges")?))
+        let adjacency = Adjacency::from_edges(num_nodes, sources, targets, weights, Repeated::Sum);
+        Ok(Self::new(adjacency.for_the("edges")?))
     }
 
     /// Makes a graph of a matrix by rows, as given. `indptr` must have passed [`check_indptr`].

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// The longest line in bytes: about a million features.
-const LONGEST: u64 = 1 << 24;
+const LONGEST: usize = 1 << 24;
 
 impl Data {
     /// Reads a file. If `num_features` is 0, it is the largest number that the file names.

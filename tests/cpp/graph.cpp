@@ -125,6 +125,47 @@ void edges_come_from_text() {
   files_remove("edges.csv");
 }
 
+void a_bank_reads_its_transfers() {
+  const std::string text = "payer;payee;amount;time\nann;\"bob; co\";2.5;mon\nann;carl;4;tue\nann;carl;8;wed\n";
+  const std::string path = files_path("transfers.csv");
+  files_write("transfers.csv", text.data(), text.size());
+  std::vector<std::string> lines;
+  EdgeListOptions options = EdgeListOptions()
+                                .set_separator(';')
+                                .set_column_names("payer", "payee", "amount")
+                                .set_directed(true)
+                                .set_repeated(Repeated::max)
+                                .set_comment("//")
+                                .set_log(LogLevel::info, [&](LogLevel, const char *line) { lines.push_back(line); });
+  auto [graph, ids] = Graph::from_named_edge_list(path, options);
+  CHECK(graph.num_nodes() == 3 && graph.num_edges() == 2 && ids.count() == 3 && lines.size() == 2);
+  CHECK(ids.name(1) == "bob; co" && ids.find("carl") == 2 && ids.find("dora") == -1);
+  CHECK(ids.find(std::string("carl\0", 5)) == -1);
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "id = 3", ids.name(3));
+  ids.save(files_path("ids"));
+  CHECK(Ids::load(files_path("ids")).name(0) == "ann");
+  files_remove("ids");
+  CHECK_ERROR(PLIM_ERROR_BAD_FORMAT, "line 2: column 1: \"ann\" is not a node id", Graph::from_edge_list(path, options));
+  options.set_log(LogLevel::info, [](LogLevel, const char *) { throw std::runtime_error("enough"); });
+  try {
+    Graph::from_named_edge_list(path, options);
+    CHECK(false);
+  } catch (const std::runtime_error &error) {
+    CHECK(std::string(error.what()) == "enough");
+  }
+  options.clear_log();
+  options.clear_separator();
+  options.clear_comment();
+  options.set_columns(0, 1, 2).set_header(Header::no).set_repeated(Repeated::count).set_num_nodes(4);
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "counted", Graph::from_edge_list(path, options));
+  options.set_column_names("payer", "payee").set_header(Header::automatic);
+  CHECK(Graph::from_named_edge_list(path, options).graph.num_nodes() == 4);
+  CHECK(Graph::adopt(Graph::from_named_edge_list(path, EdgeListOptions::adopt(options.release())
+                                                            .set_num_nodes(5)).graph.release()).num_nodes() == 5);
+  CHECK_ERROR(PLIM_ERROR_NULL_POINTER, "moved from", Graph::from_edge_list(path, options));
+  files_remove("transfers.csv");
+}
+
 void a_view_borrows_until_its_release() {
   const std::vector<std::int64_t> indptr = {0, 2, 2, 3};
   const std::vector<std::int32_t> indices = {1, 2, 0}, unsorted = {2, 1, 0};
@@ -199,6 +240,7 @@ int main() {
   RUN(a_saved_graph_loads);
   RUN(a_stored_graph_is_mapped);
   RUN(edges_come_from_text);
+  RUN(a_bank_reads_its_transfers);
   RUN(a_view_borrows_until_its_release);
   RUN(the_cache_changes_no_bits);
   RUN(arrays_of_the_wrong_length_are_refused);

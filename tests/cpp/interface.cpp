@@ -22,6 +22,7 @@ constexpr bool moves_only = std::is_nothrow_move_constructible_v<T> && std::is_n
 static_assert(moves_only<Graph> && moves_only<Model> && moves_only<Estimator> && moves_only<Optimizer>);
 static_assert(moves_only<TrainOptions> && moves_only<History> && moves_only<TrainResult>);
 static_assert(moves_only<RankData>);
+static_assert(moves_only<Ids> && moves_only<EdgeListOptions> && moves_only<NamedGraph>);
 static_assert(moves_only<ProbeOptions> && moves_only<Tail> && moves_only<Plan>);
 static_assert(sizeof(Graph) == sizeof(void *) && sizeof(Model) == sizeof(void *) && sizeof(History) == sizeof(void *),
               "ownership costs nothing");
@@ -49,6 +50,10 @@ static_assert(static_cast<int>(Monitor::val_accuracy) == 0 && static_cast<int>(M
 static_assert(static_cast<int>(Gain::exponential) == 0 && static_cast<int>(Gain::linear) == 1);
 static_assert(static_cast<int>(Measure::loss) == 0 && static_cast<int>(Measure::accuracy) == 1 &&
               static_cast<int>(Measure::ndcg) == 2);
+static_assert(static_cast<int>(Header::automatic) == 0 && static_cast<int>(Header::yes) == 1 &&
+              static_cast<int>(Header::no) == 2);
+static_assert(static_cast<int>(Repeated::sum) == 0 && static_cast<int>(Repeated::count) == 1 &&
+              static_cast<int>(Repeated::first) == 2 && static_cast<int>(Repeated::max) == 3);
 static_assert(static_cast<int>(LogLevel::error) == 0 && static_cast<int>(LogLevel::warning) == 1 &&
               static_cast<int>(LogLevel::info) == 2 && static_cast<int>(LogLevel::debug) == 3);
 static_assert(Property{1}.unbiased() && Property{2}.consistent() && Property{4}.exact() && !Property{6}.unbiased());

@@ -61,6 +61,7 @@ NUMBERS = {
     "l": 1.0, "big_l": 2.0, "big_g": 3.0, "delta": 0.25, "t": 10, "initial_distance_squared": 1.0,
     "diameter": 2.0, "rho": 0.5, "c": 1.0, "d_f": 1.0, "initial_gap": 1.0, "tau": 0.1, "epsilon": 0.1,
     "plim_plan_new.delta": 0.9, "plim_plan_new.epsilon": 1.0, "plim_plan_new.t": 1,
+    "separator": 44, "header": 2, "source": 0, "target": 1, "weight": -1, "repeated": 1, "id": 1,
     "sample_size": 100, "draws": 20, "plim_tail_fit.draws": 1000,
 }
 
@@ -114,7 +115,7 @@ class World:
     def __getattr__(self, name):
         """world.graph_free(…) is plim_graph_free(…)."""
         if not name.startswith(("graph_", "model_", "estimator_", "optimizer_", "train", "history_", "probe_", "tail_",
-                                "plan_", "rank_", "last_error", "sample_", "bound_")):
+                                "plan_", "rank_", "ids_", "edge_list_", "last_error", "sample_", "bound_")):
             raise AttributeError(name)
         return getattr(self.library, "plim_" + name)
 
@@ -210,6 +211,25 @@ class World:
         self.ok("probe_options_set_draws", options, 20)
         return options
 
+    def make_edge_list_options(self):
+        options = self.new("edge_list_options_new")
+        self.ok("edge_list_options_set_header", options, 2)
+        return options
+
+    def make_ids(self):
+        out, graph = ctypes.c_void_p(0), ctypes.c_void_p(0)
+        options = self.make_edge_list_options()
+        self.ok("graph_from_edge_list_with", self.edges(), options, ctypes.addressof(out), ctypes.addressof(graph))
+        self.graph_free(graph)
+        self.edge_list_options_free(options)
+        return out.value
+
+    def edges(self):
+        """The name of an edge list, whose ids are numbers and as good as any names."""
+        with open(self.file("edges.csv"), "w") as file:
+            file.writelines(f"{u},{v}\n" for u, v in zip(SOURCES, TARGETS))
+        return self.file("edges.csv").encode()
+
     def make_history(self):
         handles = [self.make(k) for k in ("plim_model", "plim_graph", "plim_estimator", "plim_optimizer",
                                           "plim_train_options")]
@@ -254,6 +274,20 @@ class World:
         state += [self.copied("rank_data_copy_split", "i", documents, data, split) for split in range(3)]
         self.model_free(model)
         return state
+
+    def witness_edge_list_options(self, options):
+        """What these options make of a file; some make an error of it."""
+        out = ctypes.c_void_p(0)
+        status = self.graph_from_edge_list_with(self.edges(), options, None, ctypes.addressof(out))
+        if status != 0:
+            return [status, self.last_error()]
+        state = self.witness_graph(out.value)
+        self.graph_free(out.value)
+        return state
+
+    def witness_ids(self, ids):
+        return [self.ids_count(ids), self.ids_name_size(ids)] + [
+            self.copied("ids_copy_name", "c", self.ids_name_size(ids), ids, i) for i in range(self.ids_count(ids))]
 
     def witness_model(self, model):
         estimator, graph = self.new("estimator_full"), self.make_graph()
@@ -334,7 +368,7 @@ class World:
                 else:
                     values[p.name] = lookup(NUMBERS, function, p.name)
             elif p.kind == "text":
-                values[p.name] = self.path(function)
+                values[p.name] = self.path(function, p.name)
             elif p.kind == "callback":
                 values[p.name] = callback(self.header, p.type)
             elif p.kind == "data":
@@ -361,17 +395,21 @@ class World:
         values["capacity"] = int(needed.group(1))
         values[buffer] = [None] * values["capacity"]
 
-    def path(self, function):
+    def path(self, function, name="path"):
         if function.name == "plim_graph_save_store":
             return self.file("store").encode()
         if function.name == "plim_rank_data_load":
             with open(self.file("letor.txt"), "w") as file:
                 file.writelines(f"{r} qid:{i // 4} 1:0.5 3:{i}\n" for i, r in enumerate(ARRAYS["relevance"]))
             return self.file("letor.txt").encode()
-        if function.name == "plim_graph_from_edge_list":
-            with open(self.file("edges.csv"), "w") as file:
-                file.writelines(f"{u},{v}\n" for u, v in zip(SOURCES, TARGETS))
-            return self.file("edges.csv").encode()
+        if function.name.startswith("plim_graph_from_edge_list"):
+            return self.edges()
+        if function.name.startswith("plim_edge_list_options") or function.name == "plim_ids_find":
+            return {"source": b"from", "target": b"to", "weight": b"amount", "prefix": b"//", "name": b"3"}[name]
+        if function.name == "plim_ids_load":
+            if not os.path.exists(self.file("ids")):
+                self.ok("ids_save", self.handle("plim_ids"), self.file("ids").encode())
+            return self.file("ids").encode()
         if "_save" in function.name:
             return self.file("saved").encode()
         if function.name == "plim_graph_load":

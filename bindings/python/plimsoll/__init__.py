@@ -26,6 +26,7 @@ from .errors import (BadFormatError, BufferTooSmallError, BusyError, CancelledEr
                      PlimsollError, PoisonedError, ShapeMismatchError, UnsupportedError)
 from .estimator import Estimator, Gradient
 from .graph import Graph
+from .ids import Ids
 from .model import Evaluation, Model, macro_f1
 from .optimizer import Minimum, Optimizer
 from .rank import RankData, RankEvaluation
@@ -46,7 +47,7 @@ def isa() -> str:
 
 
 __all__ = [
-    "Graph", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
+    "Graph", "Ids", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
     "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability", "TailFit",
     "tail_fit", "Plan", "sample_size", "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError",
     "NullPointerError", "InvalidArgumentError",

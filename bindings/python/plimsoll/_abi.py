@@ -144,6 +144,25 @@ FUNCTIONS = {
         status, num_nodes=size, indptr=i64s, indices=i32s, values=f32s, release=release_fn, user_data=address,
         out=out_handle),
     "plim_graph_from_edge_list": of(status, path=text, num_nodes=size, out=out_handle),
+    "plim_graph_from_edge_list_with": of(status, path=text, options=handle, ids=out_handle, out=out_handle),
+    "plim_edge_list_options_new": of(status, out=out_handle),
+    "plim_edge_list_options_free": of(none, options=handle),
+    "plim_edge_list_options_set_separator": of(status, options=handle, separator=i32),
+    "plim_edge_list_options_set_header": of(status, options=handle, header=i32),
+    "plim_edge_list_options_set_columns": of(status, options=handle, source=i32, target=i32, weight=i32),
+    "plim_edge_list_options_set_column_names": of(status, options=handle, source=text, target=text, weight=text),
+    "plim_edge_list_options_set_directed": of(status, options=handle, on=i32),
+    "plim_edge_list_options_set_repeated": of(status, options=handle, repeated=i32),
+    "plim_edge_list_options_set_comment": of(status, options=handle, prefix=text),
+    "plim_edge_list_options_set_num_nodes": of(status, options=handle, num_nodes=size),
+    "plim_edge_list_options_set_log": of(status, options=handle, level=i32, fn=log_fn, user_data=address),
+    "plim_ids_load": of(status, path=text, out=out_handle),
+    "plim_ids_save": of(status, ids=handle, path=text),
+    "plim_ids_count": of(size, ids=handle),
+    "plim_ids_name_size": of(size, ids=handle),
+    "plim_ids_find": of(status, ids=handle, name=text, out=i32s),
+    "plim_ids_copy_name": of(status, ids=handle, id=i32, dst=bytes_out, capacity=size),
+    "plim_ids_free": of(none, ids=handle),
     "plim_graph_load": of(status, path=text, out=out_handle),
     "plim_graph_save": of(status, graph=handle, path=text),
     "plim_graph_save_store": of(status, graph=handle, directory=text),
@@ -342,6 +361,9 @@ UNITS = ("updates", "epochs")
 HISTORY = ("train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss", "sample_size", "error", "val_ndcg")
 MONITORS = ("val_accuracy", "val_loss", "train_loss", "val_ndcg")
 LOG_LEVELS = ("error", "warning", "info", "debug")
+SEPARATORS = ("auto",)
+HEADERS = ("auto", "yes", "no")
+REPEATED = ("sum", "count", "first", "max")
 TAIL = ("probability", "lower", "upper", "error", "bias", "deviation")
 PLAN = ("sample_size", "misses", "upper", "seconds", "exact_seconds", "unbiased_seconds", "unbiased_batch", "c", "tau",
         "r_squared")

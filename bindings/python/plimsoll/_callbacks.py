@@ -114,6 +114,18 @@ class Run:
         return _abi.log_fn.ctype(function)
 
 
+class logged(Run):
+    """A `with` block for a call with options, whose messages go to `log`."""
+
+    def __init__(self, noun: str, options: Any, log: LogLike, log_level: Optional[str]):
+        super().__init__()
+        written = writer(log, log_level)
+        if written is not None:
+            level, write = written
+            self._function = self.log(write)
+            call(f"{noun}_set_log", options, level, self._function, None)
+
+
 class Bar:
     """A tqdm progress bar."""
 

@@ -1,16 +1,20 @@
 """Graphs."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Type, TypeVar
+import ctypes
+from typing import Any, Dict, Optional, Tuple, Type, TypeVar, Union, cast
 
 import numpy as np
 
 from . import _abi
 from ._arrays import Loan, csr, floats, has_length, integers, is_sparse, release, scipy_csr
-from ._lib import SavedHandle, ask, call, make
+from ._callbacks import LogLike, Run, logged
+from ._lib import Handle, SavedHandle, ask, call, error, make
 from .errors import InvalidArgumentError, MissingDataError, ShapeMismatchError
+from .ids import Ids
 
 G = TypeVar("G", bound="Graph")
+Column = Union[int, str, None]
 
 
 class Graph(SavedHandle):
@@ -132,13 +136,52 @@ class Graph(SavedHandle):
             call("plim_graph_view_features", self, matrix.shape[1], matrix, release, loan)
 
     @classmethod
-    def from_edge_list(cls: Type[G], path: Any, num_nodes: int = 0, **settings: Any) -> G:
-        """A graph from a text file of undirected edges, one per line: two ids from 0 and an optional weight.
+    def from_edge_list(cls: Type[G], path: Any, num_nodes: int = 0, *, separator: Optional[str] = None,
+                       header: Optional[bool] = None, source: Column = None, target: Column = None,
+                       weight: Column = None, directed: bool = False, repeated: str = "sum",
+                       comment: Optional[str] = None, log: LogLike = None, log_level: Optional[str] = None,
+                       **settings: Any) -> G:
+        """A graph from a text file, such as CSV, with an edge per line. Ids are the numbers of the nodes, from 0.
 
-        Columns are separated by commas, semicolons, tabs or blanks. If `num_nodes` is 0, it is one more than
-        the largest id.
+        num_nodes       number of nodes; 0 for one more than the largest id.
+        separator       one character between fields. Default: comma, semicolon or blanks, as the first line has them.
+        header          whether the first line is a header. Default: it is if none of its fields is a number.
+        source, target  the columns of an edge's ends: numbers from 0, or names in the header. Default: 0 and 1.
+        weight          the column of weights, likewise; None for none. If all three are missing, a third of three
+                        columns is the weight.
+        directed        whether edges have a direction. A node then aggregates from the sources of the edges to it.
+        repeated        what becomes of an edge that several lines have: the "sum" of its weights (1 if there are
+                        none), the "count" of its lines, the "first" weight or the "max".
+        comment         how lines begin that are skipped; "" for none. Default: "#" and "%", and none with names.
+        log, log_level  as in train(). The log says which line is skipped as a header.
         """
-        return cls._own(make("plim_graph_from_edge_list", path, num_nodes))._set(settings)
+        with _edge_list_options(num_nodes, separator, header, source, target, weight, directed, repeated,
+                                comment) as options:
+            with logged("plim_edge_list_options", options, log, log_level) as run:
+                out = ctypes.c_void_p()
+                status = ask("plim_graph_from_edge_list_with", path, options, None, ctypes.byref(out))
+                graph = _owned(cls, status, out, run)
+        return graph._set(settings)
+
+    @classmethod
+    def from_named_edge_list(cls: Type[G], path: Any, num_nodes: int = 0, *, separator: Optional[str] = None,
+                             header: Optional[bool] = None, source: Column = None, target: Column = None,
+                             weight: Column = None, directed: bool = False, repeated: str = "sum",
+                             comment: Optional[str] = None, log: LogLike = None, log_level: Optional[str] = None,
+                             **settings: Any) -> Tuple[G, Ids]:
+        """As from_edge_list(), with any text for ids. Returns the graph and the table of names.
+
+        Nodes are numbered in the order in which the file first names them. Nothing tells a header from an edge
+        here, so say whether there is one, or name the columns.
+        """
+        with _edge_list_options(num_nodes, separator, header, source, target, weight, directed, repeated,
+                                comment) as options:
+            with logged("plim_edge_list_options", options, log, log_level) as run:
+                names, out = ctypes.c_void_p(), ctypes.c_void_p()
+                status = ask("plim_graph_from_edge_list_with", path, options, ctypes.byref(names), ctypes.byref(out))
+                ids = Ids._own(names) if status == 0 else None
+                graph = _owned(cls, status, out, run)
+        return graph._set(settings), cast(Ids, ids)
 
     @classmethod
     def from_mixture(cls: Type[G], nodes_per_class: int, seed: int = 0) -> G:
@@ -339,6 +382,46 @@ class Graph(SavedHandle):
     def _set_split(self, split: int, nodes: Any) -> None:
         nodes = integers(_abi.SPLITS[split], nodes)
         call("plim_graph_set_split", self, split, nodes, len(nodes))
+
+
+class _Options(Handle):
+    _free = "plim_edge_list_options_free"
+
+
+def _owned(cls: Type[G], status: int, out: ctypes.c_void_p, run: Run) -> G:
+    """The graph that a call has made. What the log raised takes precedence over an error of the call."""
+    if status and run.raised is None:
+        raise error(status)
+    return cls._own(out)
+
+
+def _edge_list_options(num_nodes: int, separator: Optional[str], header: Optional[bool], source: Column, target: Column,
+                       weight: Column, directed: bool, repeated: str, comment: Optional[str]) -> _Options:
+    options = _Options._own(make("plim_edge_list_options_new"))
+    noun = "plim_edge_list_options_set"
+    call(f"{noun}_num_nodes", options, num_nodes)
+    if separator is not None:
+        if not isinstance(separator, str) or len(separator) != 1:
+            raise ValueError(f"separator = {separator!r} is not one character")
+        call(f"{noun}_separator", options, ord(separator))
+    if header is not None:
+        call(f"{noun}_header", options, _abi.HEADERS.index("yes" if header else "no"))
+    columns = [source, target] if weight is None else [source, target, weight]
+    if all(isinstance(column, str) for column in columns):
+        call(f"{noun}_column_names", options, *(_column_name(column) for column in (source, target, weight)))
+    elif any(column is not None for column in columns):
+        if any(column is None or isinstance(column, str) for column in columns):
+            raise TypeError("source, target and weight must all be numbers of columns, or all be names")
+        call(f"{noun}_columns", options, source, target, -1 if weight is None else weight)
+    call(f"{noun}_directed", options, bool(directed))
+    call(f"{noun}_repeated", options, _abi.number("repeated", repeated, _abi.REPEATED))
+    if comment is not None:
+        call(f"{noun}_comment", options, comment.encode())
+    return options
+
+
+def _column_name(name: Any) -> Any:
+    return None if name is None else name.encode("utf-8", "surrogateescape")
 
 
 def _vector(name: str, mask: Any) -> np.ndarray:

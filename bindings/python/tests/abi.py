@@ -50,8 +50,9 @@ def test_every_constant_is_that_of_the_header():
     constants = dict(re.findall(r"#define (PLIM_[A-Z_]+) (\d+)$", HEADER, flags=re.M))
     expected = {"PLIM_OK": "0", "PLIM_PLAN_TEXT_SIZE": str(_abi.PLAN_TEXT_SIZE)}
     groups = {"SPLIT": _abi.SPLITS, "NORMALIZATION": _abi.NORMALIZATIONS, "DISTRIBUTION": _abi.DISTRIBUTIONS,
-              "SCHEDULE": _abi.SCHEDULES, "UNIT": _abi.UNITS, "HISTORY": _abi.HISTORY,
-              "MONITOR": _abi.MONITORS, "LOG": _abi.LOG_LEVELS, "TAIL": _abi.TAIL, "PLAN": _abi.PLAN, "RANK_GAIN": _abi.RANK_GAINS, "RANK_MEASURE": _abi.RANK_MEASURES}
+              "SCHEDULE": _abi.SCHEDULES, "UNIT": _abi.UNITS, "HISTORY": _abi.HISTORY, "MONITOR": _abi.MONITORS,
+              "LOG": _abi.LOG_LEVELS, "SEPARATOR": _abi.SEPARATORS, "HEADER": _abi.HEADERS, "REPEATED": _abi.REPEATED,
+              "TAIL": _abi.TAIL, "PLAN": _abi.PLAN, "RANK_GAIN": _abi.RANK_GAINS, "RANK_MEASURE": _abi.RANK_MEASURES}
     for group, names in groups.items():
         expected.update({f"PLIM_{group}_{name.upper()}": str(number) for number, name in enumerate(names)})
     expected.update({f"PLIM_PROPERTY_{name.upper()}": str(bit) for name, bit in _abi.PROPERTIES.items()})

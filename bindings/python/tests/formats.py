@@ -1,4 +1,5 @@
 """Stores, text and views: what NumPy, SciPy and the library say of each other's files and arrays."""
+import copy
 import gc
 import json
 import os
@@ -217,6 +218,65 @@ def test_edge_lists_of_numpy_are_read():
         assert graph.num_nodes == 50
         check.same(graph.to_scipy().toarray()[:40, :40], a.toarray(), "A")
         raises(pl.BadFormatError, pl.Graph.from_edge_list, f"{path}/e.tsv", 10, text="line ")
+
+
+TRANSFERS = """source,target,amount,time
+ann,"bob, jr",2.5,2024-01-01
+"bob, jr",carl,4,2024-01-02
+ann,"bob, jr",1.5,2024-01-03
+"""
+
+
+def transfers(path):
+    with open(f"{path}/transfers.csv", "w", encoding="utf-8") as file:
+        file.write(TRANSFERS)
+    return f"{path}/transfers.csv"
+
+
+def test_a_table_with_names_for_ids_is_read():
+    with folder() as path:
+        file, lines = transfers(path), []
+        graph, ids = pl.Graph.from_named_edge_list(
+            file, source="source", target="target", weight="amount", features=np.eye(3), directed=True,
+            log=lambda level, line: lines.append((level, line)))
+        expected = np.zeros((3, 3), np.float32)
+        expected[1, 0], expected[2, 1] = 4, 4
+        check.same(graph.to_scipy().toarray(), expected, "A")
+        assert (ids.names, len(ids), ids.find("carl"), ids.name(1)) == (["ann", "bob, jr", "carl"], 3, 2, "bob, jr")
+        assert "ann" in ids and "dora" not in ids and "ann\0" not in ids and graph.num_features == 3
+        check.same(ids.find_all(["carl", "dora", b"ann"]), np.array([2, -1, 0], np.int32), "ids")
+        assert len(lines) == 2 and "is a header" in lines[0][1], lines
+        assert copy.copy(ids).names == ids.names
+        ids.save(f"{path}/ids")
+        assert pl.Ids.load(f"{path}/ids").names == ids.names
+        raises(pl.InvalidArgumentError, ids.name, 3, text="id = 3")
+        raises(TypeError, ids.find, 3, text="text")
+        raises(pl.BadFormatError, pl.Ids.load, file, text="not a table of ids")
+        counted, _ = pl.Graph.from_named_edge_list(file, source=0, target=1, header=True, repeated="count", num_nodes=5)
+        check.same(counted.to_scipy().toarray()[:2, :2], np.array([[0, 2], [2, 0]], np.float32), "counts")
+        assert counted.num_nodes == 5
+
+
+def test_options_of_edge_lists_are_checked():
+    with folder() as path:
+        file = transfers(path)
+        read = pl.Graph.from_edge_list
+        raises(pl.InvalidArgumentError, pl.Graph.from_named_edge_list, file, source=0, target=1, text="header")
+        raises(pl.BadFormatError, read, file, source=0, target=1, text="line 2: column 1: \"ann\" is not a node id")
+        raises(pl.BadFormatError, read, file, text="line 1: 4 fields")
+        raises(TypeError, read, file, source="source", target=1, text="all be names")
+        raises(TypeError, read, file, weight=2, text="all be names")
+        raises(ValueError, read, file, separator=", ", text="one character")
+        raises(ValueError, read, file, repeated="mean", text="repeated")
+
+        def stop(level, line):
+            raise KeyError(line)
+
+        raises(KeyError, pl.Graph.from_named_edge_list, file, source="source", target="target", log=stop)
+        with open(f"{path}/n.txt", "w") as text:
+            text.write("// ids\n0|1|a b\n1|2|\n")
+        graph = read(f"{path}/n.txt", separator="|", source=0, target=1, comment="//", header=False)
+        assert (graph.num_nodes, graph.num_edges) == (3, 2)
 
 
 def test_a_view_keeps_its_arrays_alive_and_no_longer():

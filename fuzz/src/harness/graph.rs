@@ -35,9 +35,13 @@ pub fn matrix_market(data: &[u8]) -> bool {
     )
 }
 
-/// The number of nodes is told to be 0 but for files of an odd checksum.
+/// The checksum decides on the options. Half of the files are read with the defaults.
 pub fn edge_list(data: &[u8]) -> bool {
-    let num_nodes = if hash(data) % 4 == 1 { 1 + (hash(data) >> 2) as usize % 64 } else { 0 };
+    let bits = hash(data);
+    let num_nodes = if bits % 4 == 1 { 1 + (bits >> 2) as usize % 64 } else { 0 };
+    if bits & 2 != 0 {
+        return in_memory(data, || data.len(), |path, out| with_options(path, bits >> 8, num_nodes, out));
+    }
     in_memory(
         data,
         || data.len(),
@@ -49,6 +53,82 @@ pub fn edge_list(data: &[u8]) -> bool {
             ("plim_graph_from_edge_list", status)
         },
     )
+}
+
+/// Reads an edge list as some bits say, so that options never contradict each other.
+fn with_options(path: &CStr, bits: u64, num_nodes: usize, out: *mut *mut plim_graph) -> Loaded {
+    const FUNCTION: &str = "plim_graph_from_edge_list_with";
+    let names = bits & 1 == 0;
+    let take = |shift: u32, values: &[i32]| values[(bits >> shift) as usize % values.len()];
+    let (mut options, untouched) = (null_mut(), std::ptr::without_provenance_mut::<plim_ids>(1));
+    let mut ids = untouched;
+    let repeated = take(6, &[0, 1, 2, 3]);
+    let weight = repeated != PLIM_REPEATED_COUNT && bits & 2 == 0;
+    // SAFETY: live handles, strings, and places for handles.
+    unsafe {
+        let ok = |status| assert_eq!(status, PLIM_OK, "{:?}", message());
+        ok(plim_edge_list_options_new(&raw mut options));
+        ok(plim_edge_list_options_set_separator(options, take(3, &[0, 0, 0, 44, 59, 9, 32, 124])));
+        ok(plim_edge_list_options_set_repeated(options, repeated));
+        ok(plim_edge_list_options_set_directed(options, take(8, &[0, 1])));
+        ok(plim_edge_list_options_set_header(options, take(9, &[1, 2])));
+        match bits >> 11 & 7 {
+            0 | 1 => {
+                let weight = if weight { c"amount".as_ptr() } else { null() };
+                ok(plim_edge_list_options_set_header(options, PLIM_HEADER_AUTO));
+                ok(plim_edge_list_options_set_column_names(options, c"source".as_ptr(), c"target".as_ptr(), weight));
+            }
+            2 | 3 => ok(plim_edge_list_options_set_columns(options, 1, 0, if weight { 2 } else { -1 })),
+            _ => {}
+        }
+        if bits >> 14 & 3 == 0 {
+            ok(plim_edge_list_options_set_comment(options, c"%".as_ptr()));
+        }
+        ok(plim_edge_list_options_set_num_nodes(options, num_nodes));
+        let place = if names { &raw mut ids } else { null_mut() };
+        let status = call(FUNCTION, || plim_graph_from_edge_list_with(path.as_ptr(), options, place, out));
+        plim_edge_list_options_free(options);
+        if status == PLIM_OK && names {
+            assert!(plim_ids_count(ids) <= plim_graph_num_nodes(*out), "more names than nodes");
+            use_ids(ids);
+            plim_ids_free(ids);
+        } else {
+            assert_eq!(ids, untouched, "{FUNCTION} answers {status} and changed `ids`");
+        }
+        (FUNCTION, status)
+    }
+}
+
+/// Every name is found again, in the table and in what is saved of it.
+fn use_ids(ids: *const plim_ids) {
+    thread_local! {
+        static FOLDER: Folder = Folder::new("ids");
+    }
+    let count = plim_ids_count(ids);
+    if count > LARGE {
+        return;
+    }
+    FOLDER.with(|folder| {
+        let path = folder.name("ids");
+        let mut again = null_mut();
+        let mut name = vec![0; plim_ids_name_size(ids)];
+        // SAFETY: live handles, strings, and arrays of the lengths told.
+        unsafe {
+            assert_eq!(call("plim_ids_save", || plim_ids_save(ids, path.as_ptr())), PLIM_OK, "{:?}", message());
+            let loaded = call("plim_ids_load", || plim_ids_load(path.as_ptr(), &raw mut again));
+            assert_eq!(loaded, PLIM_OK, "{:?}", message());
+            for id in 0..count as i32 {
+                let (mut here, mut there) = (-7, -7);
+                let (to, told) = (name.as_mut_ptr(), name.len());
+                assert_eq!(call("plim_ids_copy_name", || plim_ids_copy_name(ids, id, to, told)), PLIM_OK);
+                call("plim_ids_find", || plim_ids_find(ids, name.as_ptr(), &raw mut here));
+                call("plim_ids_find", || plim_ids_find(again, name.as_ptr(), &raw mut there));
+                assert_eq!((here, there), (id, id), "a name is found again");
+            }
+            plim_ids_free(again);
+        }
+        folder.clear();
+    });
 }
 
 pub fn store(data: &[u8]) -> bool {

@@ -1,6 +1,6 @@
 //! What the header promises of every call, checked after each.
 
-use plimsoll::capi::{PLIM_ERROR_INTERNAL, PLIM_OK, plim_last_error, plim_status, plim_status_name};
+use plimsoll::capi::*;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -14,6 +14,17 @@ fn bit(status: plim_status) -> u32 {
         _ => 0,
     }
 }
+
+/// The errors that the header calls common, but for the internal one.
+const COMMON: [plim_status; 7] = [
+    PLIM_ERROR_NULL_POINTER,
+    PLIM_ERROR_INVALID_ARGUMENT,
+    PLIM_ERROR_BUFFER_TOO_SMALL,
+    PLIM_ERROR_OUT_OF_MEMORY,
+    PLIM_ERROR_POISONED,
+    PLIM_ERROR_INVALID_HANDLE,
+    PLIM_ERROR_BUSY,
+];
 
 /// The statuses that the header documents, by function.
 fn documented() -> &'static HashMap<&'static str, u32> {
@@ -32,7 +43,8 @@ fn documented() -> &'static HashMap<&'static str, u32> {
             let Some(name) = code.trim_start().strip_prefix("plim_status ") else { continue };
             let Some((name, _)) = name.split_once('(') else { continue };
             let Some((_, text)) = comment.split_once("@return") else { continue };
-            let mut set = 0;
+            // "a common error": one of those that the top of the header lists for every function.
+            let mut set = if text.contains("common error") { COMMON.iter().fold(0, |set, &s| set | bit(s)) } else { 0 };
             let (text, without) = text.split_once("but for").unwrap_or((text, ""));
             for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
                 // "as plim_x()": what that one answers, which stands above.
@@ -50,7 +62,7 @@ fn documented() -> &'static HashMap<&'static str, u32> {
 }
 
 /// Functions that call back.
-const CALLING_BACK: [&str; 8] = [
+const CALLING_BACK: [&str; 9] = [
     "plim_train",
     "plim_tail_new",
     "plim_tail_probability",
@@ -59,6 +71,7 @@ const CALLING_BACK: [&str; 8] = [
     "plim_rank_train",
     "plim_rank_tail_new",
     "plim_rank_plan_new",
+    "plim_graph_from_edge_list_with",
 ];
 
 /// The text of the last failure.

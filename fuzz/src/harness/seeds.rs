@@ -40,6 +40,8 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
             "# a comment\n% another\n\n0\t1\n5\t3\n",
             "\u{feff}\"from\";\"to\"\n\"0\";\"1\"\n1;2\n",
             "0 7 1.5\n7 0 2.5\n3 3 1",
+            "source,target,amount,time\r\nann,\"bob, jr\",2.5,mon\r\n\"bob, jr\",\"say \"\"hi\"\"\",1,\"two\nlines\"\r\n",
+            "ann\tbob b\t3\n\ncarl\tann\t0.25\n",
         ]),
         "matrix_market" => texts(&[
             "%%MatrixMarket matrix coordinate real general\n% a comment\n3 3 3\n1 2 0.5\n2 3 1\n3 1 2e0\n",

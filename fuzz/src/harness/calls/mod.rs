@@ -4,6 +4,7 @@
 //! that AddressSanitizer sees every step beyond; some are NULL, misaligned or too short where that is an error and not a
 //! broken promise of the caller's.
 
+mod edge_list;
 mod rank;
 mod schedule;
 
@@ -27,6 +28,8 @@ enum Kind {
     Tail,
     Plan,
     Ranking,
+    EdgeList,
+    Ids,
 }
 
 /// Numbers of things that no program has; the smallest is too large for every argument that it stands for.
@@ -90,6 +93,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push(program(&[107, 111, 112, 113, 116, 120, 121, 122, 123, 124, 69, 70]));
     seeds.push(program(&[0, 20, 36, 45, 56, 138, 140, 128, 131, 68, 139, 133, 134]));
     seeds.push(program(&[109, 102, 123, 124, 125, 90, 126, 97, 98]));
+    seeds.push(program(&[141, 144, 151, 152, 154, 155, 156, 153, 158]));
     seeds
 }
 
@@ -225,7 +229,7 @@ struct Machine<'a> {
     context: Box<Context>,
 }
 
-const FUNCTIONS: usize = schedule::FIRST + schedule::COUNT;
+const FUNCTIONS: usize = edge_list::FIRST + edge_list::COUNT;
 
 impl Machine<'_> {
     fn user_data(&self) -> *mut c_void {
@@ -327,6 +331,11 @@ impl Machine<'_> {
                     );
                     ok(data);
                 }
+                Kind::EdgeList => {
+                    ok(plim_edge_list_options_new(place.cast()));
+                    ok(plim_edge_list_options_set_header(out.cast(), PLIM_HEADER_NO));
+                }
+                Kind::Ids => out = self.make_ids(),
                 Kind::History | Kind::Tail | Kind::Plan => return,
             }
         }
@@ -348,6 +357,8 @@ impl Machine<'_> {
             Kind::Tail => plim_tail_free(of(handle)),
             Kind::Plan => plim_plan_free(of(handle)),
             Kind::Ranking => plim_rank_data_free(of(handle)),
+            Kind::EdgeList => plim_edge_list_options_free(of(handle)),
+            Kind::Ids => plim_ids_free(of(handle)),
         }
         // If it was of that kind, it is dead now.
         if let Some(at) = self.live.iter().position(|live| *live == (kind, handle)) {
@@ -544,7 +555,8 @@ impl Machine<'_> {
             function @ 72..=81 => self.theory(function),
             function @ 82..=100 => self.measure(function),
             function @ 101..=127 => self.rank(function),
-            function => self.schedule(function),
+            function @ schedule::FIRST..edge_list::FIRST => self.schedule(function),
+            function => self.edge_list(function),
         }
     }
 

@@ -12,7 +12,7 @@ pub const COUNT: usize = 27;
 
 const TEXT: &[u8] = b"1 qid:3 1:0.5 2:1\n0 qid:3 2:2\n2 qid:8 1:1\n0 qid:8 1:-1 2:0.25\n";
 
-unsafe extern "C" fn log(user_data: *mut c_void, level: i32, message: *const c_char) {
+pub(super) unsafe extern "C" fn log(user_data: *mut c_void, level: i32, message: *const c_char) {
     // SAFETY: the library hands on what it was given, and a string.
     let (context, message) = unsafe { (&*user_data.cast::<super::Context>(), CStr::from_ptr(message)) };
     assert!((0..=3).contains(&level), "level {level}");
