@@ -26,19 +26,23 @@ fn documented() -> &'static HashMap<&'static str, u32> {
             .filter(|(name, _)| *name == "PLIM_OK" || name.starts_with("PLIM_ERROR_"))
             .filter_map(|(name, number)| Some((name, bit(number.parse().ok()?))))
             .collect();
+        let words = |text: &'static str| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let common = HEADER.split_once("Common errors.").and_then(|(_, rest)| rest.split_once("Handles."));
+        let (common, _) = common.expect("the header lists the common errors");
+        let common = words(common).filter_map(|word| numbers.get(word)).fold(0, |set, bit| set | bit);
         let mut table = HashMap::new();
         for part in HEADER.split("/**").skip(1) {
             let Some((comment, code)) = part.split_once("*/") else { continue };
             let Some(name) = code.trim_start().strip_prefix("plim_status ") else { continue };
             let Some((name, _)) = name.split_once('(') else { continue };
             let Some((_, text)) = comment.split_once("@return") else { continue };
-            let mut set = 0;
+            let mut set = if text.contains("a common error") { common } else { 0 };
             let (text, without) = text.split_once("but for").unwrap_or((text, ""));
-            for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+            for word in words(text) {
                 // "as plim_x()": what that one answers, which stands above.
                 set |= numbers.get(word).or_else(|| table.get(word)).copied().unwrap_or(0);
             }
-            for word in without.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+            for word in words(without) {
                 set &= !numbers.get(word).copied().unwrap_or(0);
             }
             assert_ne!(set, 0, "the header documents no status of {name}");
