@@ -223,9 +223,11 @@ impl Estimator {
     }
 
     /// What the model runs for this estimator; `None` for the paper's model.
-    fn program(&self, model: &Model, problem: &dyn Problem) -> Result<Option<Arc<Program>>> {
+    fn program(&self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<Option<Arc<Program>>> {
         let kind = &*self.kind;
-        model.gradient_program(problem.graph(), exact_hops(kind), !self.measures, !kind.takes_batch())
+        let full = !kind.takes_batch();
+        let over = (full, full && 2 * items.len() >= problem.num_items());
+        model.gradient_program(problem.graph(), exact_hops(kind), !self.measures, over)
     }
 
     /// Moves the model's running statistics towards those of the last estimate, which was of this model.
@@ -234,7 +236,7 @@ impl Estimator {
     }
 
     fn cut_and_compute(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
-        let program = self.program(model, problem)?;
+        let program = self.program(model, problem, items)?;
         self.cut(model, program.as_deref(), problem, items)?;
         let Estimator { workspace, batch, key, .. } = self;
         let loss = compute(workspace, batch, (model, program), (problem, *key), &*model.threads()?)?;
@@ -251,7 +253,7 @@ impl Estimator {
         next: &[i32],
         threads: &Threads,
     ) -> Result<f64> {
-        let program = self.program(model, problem)?;
+        let program = self.program(model, problem, items)?;
         self.cut(model, program.as_deref(), problem, items)?;
         let Estimator { kind, key, batch, sampler, ahead, workspace, .. } = self;
         let next_key = Key { step: key.step + 1, ..*key };

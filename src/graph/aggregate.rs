@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// What the memory for ÂX is for, in an error.
 const PURPOSE: &str = "aggregated features";
 
+/// What an entry of a dense row costs in a product, against one of a sparse row.
+const DENSE_COST: f64 = 0.3;
+
 /// The factors of the product.
 #[derive(Clone, Copy)]
 pub struct Factors<'a> {
@@ -340,6 +343,14 @@ impl Graph {
             true => self.features.clone(),
             false => self.operators.aggregates[operator as usize].product_if_kept(),
         }
+    }
+
+    /// Whether Â·(X·W) costs less than (ÂX)·W for all nodes: X is sparse, and ÂX has many more entries.
+    pub fn is_cheaper_features_first(&self) -> Result<bool> {
+        let Matrix::Sparse { csr, width } = self.features()? else { return Ok(false) };
+        let (n, outlook) = (self.num_nodes() as f64, self.outlook(Operator::Normalized)?);
+        let columns = if outlook.dense() { DENSE_COST * *width as f64 } else { outlook.mean_columns() as f64 };
+        Ok(n * columns > (csr.indices.len() + self.operator().indices.len()) as f64)
     }
 
     /// Whether Â²X and higher powers are kept: ÂX is dense, and one such matrix fits the bound.

@@ -183,26 +183,29 @@ impl Model {
         self.set_parameters(&copy.parameters)
     }
 
-    /// The program of a gradient where nothing is drawn at the hops of these bits; `None` for the paper's model.
+    /// The program of a gradient where nothing is drawn at the hops of these bits; `None` for the paper's model. Norms may have to
+    /// see all nodes, and the gradient may be over most of them.
     pub fn gradient_program(
         &self,
         graph: &Graph,
         exact: u64,
         dropout: bool,
-        all_nodes: bool,
+        (all_nodes, over_most): (bool, bool),
     ) -> Result<Option<Arc<Program>>> {
         if self.is_plain() {
             return Ok(None);
         }
         let mode = Mode::Gradient { dropout, all_nodes: all_nodes && self.net.has_batch_norm() };
         let (powers, value) = (graph.keeps_powers()?, self.net.layers().last());
-        self.net.kept_program(Request { mode, exact, powers, value }).map(Some)
+        let features_first = over_most && exact & 1 == 1 && graph.is_cheaper_features_first()?;
+        self.net.kept_program(Request { mode, exact, powers, features_first, value }).map(Some)
     }
 
     /// The program of a value, computed exactly.
     fn exact_program(&self, graph: &Graph, value: usize) -> Result<Arc<Program>> {
         let powers = graph.keeps_powers()?;
-        self.net.kept_program(Request { mode: Mode::Inference, exact: u64::MAX, powers, value })
+        let mode = Mode::Inference;
+        self.net.kept_program(Request { mode, exact: u64::MAX, powers, features_first: false, value })
     }
 
     /// All parameters.

@@ -5,6 +5,7 @@
 //! | Op·X is read from the graph's copy, and is no hop any more | nothing is drawn at the hop, and its input is the features |
 //! | ÂX, Â²X, … likewise | also of the hops below, and the graph has room for them |
 //! | Op·(H·W) in place of (Op·H)·W | W makes rows narrower, or no wider |
+//! | Op·(X·W) in place of (Op·X)·W | likewise, and a gradient over most nodes has sparse features |
 //! | dropout and its rate disappear | in inference |
 
 use super::layers::{Activation, Aggregator, Norm, Op};
@@ -168,7 +169,8 @@ impl Lower<'_> {
 
     /// Whether Op·In costs no more than Op·(In·W): it is there already, or its rows are narrower.
     fn aggregates_first(&self, input: Source, width: usize, hop: usize) -> bool {
-        input == Source::Features && self.is_exact(hop) || width > self.width(input)
+        let kept = input == Source::Features && self.is_exact(hop) && !self.request.features_first;
+        kept || width > self.width(input)
     }
 
     /// (Op·In)·W, in the cheaper order.
@@ -257,7 +259,7 @@ impl Lower<'_> {
         for (k, &width) in widths.iter().enumerate() {
             let (weight, bias) = (format!("nn.{}.weight", 2 * k), format!("nn.{}.bias", 2 * k));
             h = match k {
-                0 if input == Source::Features && self.is_exact(hop) => {
+                0 if input == Source::Features && self.is_exact(hop) && !self.request.features_first => {
                     let sum = self.spmm(input, Operator::Sum, hop);
                     let [a, b] = [sum, input].map(|factor| self.matmul(factor, i, &weight, width));
                     self.combine(a, b, scales)

@@ -32,6 +32,8 @@ pub struct Request {
     pub exact: u64,
     /// Whether the graph keeps Â²X, Â³X and so on.
     pub powers: bool,
+    /// Whether Op·(X·W) costs less than (Op·X)·W.
+    pub features_first: bool,
     /// The value that it returns.
     pub value: usize,
 }

@@ -1,6 +1,6 @@
 //! What the header promises of every call, checked after each.
 
-use plimsoll::capi::*;
+use plimsoll::capi::{PLIM_ERROR_INTERNAL, PLIM_OK, plim_last_error, plim_status, plim_status_name};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -15,17 +15,6 @@ fn bit(status: plim_status) -> u32 {
     }
 }
 
-/// The errors that the header calls common, but for the internal one.
-const COMMON: [plim_status; 7] = [
-    PLIM_ERROR_NULL_POINTER,
-    PLIM_ERROR_INVALID_ARGUMENT,
-    PLIM_ERROR_BUFFER_TOO_SMALL,
-    PLIM_ERROR_OUT_OF_MEMORY,
-    PLIM_ERROR_POISONED,
-    PLIM_ERROR_INVALID_HANDLE,
-    PLIM_ERROR_BUSY,
-];
-
 /// The statuses that the header documents, by function.
 fn documented() -> &'static HashMap<&'static str, u32> {
     static TABLE: OnceLock<HashMap<&'static str, u32>> = OnceLock::new();
@@ -37,20 +26,23 @@ fn documented() -> &'static HashMap<&'static str, u32> {
             .filter(|(name, _)| *name == "PLIM_OK" || name.starts_with("PLIM_ERROR_"))
             .filter_map(|(name, number)| Some((name, bit(number.parse().ok()?))))
             .collect();
+        let words = |text: &'static str| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let common = HEADER.split_once("Common errors.").and_then(|(_, rest)| rest.split_once("Handles."));
+        let (common, _) = common.expect("the header lists the common errors");
+        let common = words(common).filter_map(|word| numbers.get(word)).fold(0, |set, bit| set | bit);
         let mut table = HashMap::new();
         for part in HEADER.split("/**").skip(1) {
             let Some((comment, code)) = part.split_once("*/") else { continue };
             let Some(name) = code.trim_start().strip_prefix("plim_status ") else { continue };
             let Some((name, _)) = name.split_once('(') else { continue };
             let Some((_, text)) = comment.split_once("@return") else { continue };
-            // "a common error": one of those that the top of the header lists for every function.
-            let mut set = if text.contains("common error") { COMMON.iter().fold(0, |set, &s| set | bit(s)) } else { 0 };
+            let mut set = if text.contains("a common error") { common } else { 0 };
             let (text, without) = text.split_once("but for").unwrap_or((text, ""));
-            for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+            for word in words(text) {
                 // "as plim_x()": what that one answers, which stands above.
                 set |= numbers.get(word).or_else(|| table.get(word)).copied().unwrap_or(0);
             }
-            for word in without.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+            for word in words(without) {
                 set &= !numbers.get(word).copied().unwrap_or(0);
             }
             assert_ne!(set, 0, "the header documents no status of {name}");
@@ -62,7 +54,7 @@ fn documented() -> &'static HashMap<&'static str, u32> {
 }
 
 /// Functions that call back.
-const CALLING_BACK: [&str; 9] = [
+const CALLING_BACK: [&str; 8] = [
     "plim_train",
     "plim_tail_new",
     "plim_tail_probability",
@@ -71,7 +63,6 @@ const CALLING_BACK: [&str; 9] = [
     "plim_rank_train",
     "plim_rank_tail_new",
     "plim_rank_plan_new",
-    "plim_graph_from_edge_list_with",
 ];
 
 /// The text of the last failure.
