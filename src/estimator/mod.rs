@@ -225,7 +225,8 @@ impl Estimator {
     /// What the model runs for this estimator; `None` for the paper's model.
     fn program(&self, model: &Model) -> Result<Option<Arc<Program>>> {
         let kind = &*self.kind;
-        model.gradient_program(exact_hops(kind), !self.measures, !kind.takes_batch())
+        let all_nodes = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
+        model.gradient_program(exact_hops(kind), !self.measures, all_nodes)
     }
 
     /// Moves the model's running statistics towards those of the last estimate, which was of this model.

@@ -493,3 +493,91 @@ pub fn set_moderate_parameters(model: &mut Model, world: &World, random: &mut Ra
 pub fn set_training(world: &mut World, train: &[i32]) {
     world.graph.set_split(Split::Train, train).unwrap();
 }
+
+/// Models with every layer, two hops each, by name.
+pub fn every_layer(features: usize, hidden: usize, classes: usize) -> Vec<(&'static str, Layers)> {
+    type Make = dyn Fn(&mut Layers, usize, usize);
+    let tanh = |layers: &mut Layers| layers.activation(Activation::Tanh).unwrap();
+    let sage = move |aggregator: Aggregator| {
+        move |layers: &mut Layers, hidden: usize, classes: usize| {
+            layers.sage(hidden, aggregator).unwrap();
+            tanh(layers);
+            layers.sage(classes, aggregator).unwrap();
+        }
+    };
+    let (mean, sum, max) = (sage(Aggregator::Mean), sage(Aggregator::Sum), sage(Aggregator::Max));
+    let makes: [(&str, &Make); 11] = [
+        ("gcn", &|layers, hidden, classes| {
+            layers.graph_convolution(hidden).unwrap();
+            tanh(layers);
+            layers.graph_convolution(classes).unwrap();
+        }),
+        ("sage mean", &mean),
+        ("sage sum", &sum),
+        ("gin", &|layers, hidden, classes| {
+            layers.gin(&[hidden]).unwrap();
+            layers.set_epsilon(0.25, true).unwrap();
+            tanh(layers);
+            layers.gin(&[classes]).unwrap();
+        }),
+        ("propagate", &|layers, hidden, classes| {
+            layers.linear(hidden).unwrap();
+            tanh(layers);
+            layers.linear(classes).unwrap();
+            layers.propagate(2, 0.25).unwrap();
+        }),
+        ("residual", &|layers, hidden, classes| {
+            layers.linear(hidden).unwrap();
+            layers.graph_convolution(hidden).unwrap();
+            tanh(layers);
+            layers.add(1).unwrap();
+            layers.graph_convolution(classes).unwrap();
+        }),
+        ("jumping knowledge", &|layers, hidden, classes| {
+            layers.sage(hidden, Aggregator::Mean).unwrap();
+            tanh(layers);
+            layers.graph_convolution(hidden).unwrap();
+            layers.activation(Activation::Sigmoid).unwrap();
+            layers.concat(2).unwrap();
+            layers.linear(classes).unwrap();
+        }),
+        ("sage max", &max),
+        ("gin of two and aggregate", &|layers, hidden, classes| {
+            layers.aggregate(Aggregator::Max).unwrap();
+            layers.gin(&[hidden, hidden]).unwrap();
+            layers.set_epsilon(0.5, false).unwrap();
+            layers.activation(Activation::LeakyRelu).unwrap();
+            layers.linear(classes).unwrap();
+        }),
+        ("dropout and layer norm", &|layers, hidden, classes| {
+            layers.dropout(0.3).unwrap();
+            layers.sage(hidden, Aggregator::Mean).unwrap();
+            layers.norm(Norm::Layer).unwrap();
+            layers.activation(Activation::Gelu).unwrap();
+            layers.dropout(0.5).unwrap();
+            layers.linear(hidden).unwrap();
+            layers.max(1 + 2).unwrap();
+            layers.sage(classes, Aggregator::Max).unwrap();
+        }),
+        ("batch norm", &|layers, hidden, classes| {
+            layers.graph_convolution(hidden).unwrap();
+            layers.norm(Norm::Batch).unwrap();
+            layers.activation(Activation::Relu).unwrap();
+            layers.dropout(0.4).unwrap();
+            layers.at(1).unwrap();
+            layers.activation(Activation::Elu).unwrap();
+            layers.concat(4).unwrap();
+            layers.sage(classes, Aggregator::Sum).unwrap();
+        }),
+    ];
+    let made = makes.into_iter().map(|(name, make)| {
+        let mut layers = Layers::new(features).unwrap();
+        make(&mut layers, hidden, classes);
+        assert_eq!(layers.num_hops(), 2, "{name}");
+        (name, layers)
+    });
+    made.collect()
+}
+
+/// The number of models at the start of [`every_layer`] whose gradient is a smooth function of how often each node is drawn.
+pub const SMOOTH: usize = 7;
