@@ -214,8 +214,7 @@ fn later_gradients_of_every_layer_allocate_nothing() {
         for (name, layers) in every_layer(2, 16, 3) {
             let model = Model::new(layers, 1).unwrap();
             for (i, mut estimator) in estimators(graph, 2, 400).into_iter().enumerate() {
-                // A step after the first may need one buffer more: dropped entries and drawn rows differ in number.
-                estimator.gradient(&model, graph, None).unwrap();
+                        estimator.gradient(&model, graph, None).unwrap();
                 let ((), count) = counted(|| {
                     for _ in 0..30 {
                         estimator.gradient(&model, graph, None).unwrap();

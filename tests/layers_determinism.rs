@@ -129,14 +129,18 @@ fn a_node_has_the_same_bits_alone_in_a_list_and_in_the_whole_graph() {
                     let width = model.value_width(value).unwrap();
                     let all = model.embed_value(&graph, None, value, bits).unwrap();
                     for list in &lists {
-                        let rows: Vec<u32> = list.iter().flat_map(|&v| all[v as usize * width..][..width].to_vec()).collect();
+                        let rows: Vec<u32> =
+                            list.iter().flat_map(|&v| all[v as usize * width..][..width].to_vec()).collect();
                         let found = model.embed_value(&graph, Some(list), value, bits).unwrap();
                         assert!(found == rows, "{name}, value {value}, {} nodes, {cache} bytes, {sparse}", list.len());
                     }
                 }
                 let mut found = vec![model.predict(&graph, None, bits).unwrap()];
                 found.extend(lists.iter().map(|list| model.predict(&graph, Some(list), bits).unwrap()));
-                assert!(found == *wanted.get_or_insert_with(|| found.clone()), "{name}, {cache} bytes, {threads} threads");
+                assert!(
+                    found == *wanted.get_or_insert_with(|| found.clone()),
+                    "{name}, {cache} bytes, {threads} threads"
+                );
             }
         }
     }

@@ -74,7 +74,10 @@ fn the_share_of_dropped_numbers_is_binomial_and_each_is_dropped_by_its_own_key()
             for column in 0..width {
                 let kept = f64::from(found[2 * column]) * -2.0 * n as f64 * (1.0 - rate);
                 let wanted = (0..n).filter(|&v| !is_dropped(mix(key, v as u64), column, rate)).count() as f64;
-                assert!((kept - wanted).abs() <= 1e-4 * wanted + 1e-3, "{rate}, column {column}: {kept} kept, not {wanted}");
+                assert!(
+                    (kept - wanted).abs() <= 1e-4 * wanted + 1e-3,
+                    "{rate}, column {column}: {kept} kept, not {wanted}"
+                );
                 // Beyond 5 standard deviations with a probability of 6e-7 each, 2e-4 for all.
                 let deviation = (n as f64 * rate * (1.0 - rate)).sqrt();
                 let off = (wanted - n as f64 * (1.0 - rate)).abs() / deviation;

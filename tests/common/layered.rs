@@ -497,8 +497,10 @@ pub fn set_training(world: &mut World, train: &[i32]) {
 /// Models with every layer, two hops each, by name.
 pub fn every_layer(features: usize, hidden: usize, classes: usize) -> Vec<(&'static str, Layers)> {
     type Make = dyn Fn(&mut Layers, usize, usize);
-    let tanh = |layers: &mut Layers| layers.activation(Activation::Tanh).unwrap();
-    let sage = move |aggregator: Aggregator| {
+    fn tanh(layers: &mut Layers) {
+        layers.activation(Activation::Tanh).unwrap();
+    }
+    let sage = |aggregator: Aggregator| {
         move |layers: &mut Layers, hidden: usize, classes: usize| {
             layers.sage(hidden, aggregator).unwrap();
             tanh(layers);
