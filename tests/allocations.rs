@@ -207,20 +207,25 @@ fn gradients_after_the_first_allocate_nothing_on_a_million_nodes_either() {
     assert_later_gradients_allocate_nothing(graph, 500_000, 10);
 }
 
-/// A batch norm refuses a single row, and a hop without useful draws may leave none: its batches are large enough.
+/// How many rows a hop has depends on its draws, and with it the way to draw below it and the number of partial sums. So a step
+/// after the first may still need buffers that no earlier one needed; each is allocated once.
 #[test]
 fn later_gradients_of_every_layer_allocate_nothing() {
     for (g, graph) in small_graphs().iter().enumerate() {
         for (name, layers) in every_layer(2, 16, 3) {
             let model = Model::new(layers, 1).unwrap();
             for (i, mut estimator) in estimators(graph, 2, 400).into_iter().enumerate() {
-                        estimator.gradient(&model, graph, None).unwrap();
-                let ((), count) = counted(|| {
-                    for _ in 0..30 {
-                        estimator.gradient(&model, graph, None).unwrap();
-                    }
-                });
-                assert_eq!((count.requests, count.requested), (0, 0), "graph {g}, {name}, estimator {i}");
+                estimator.gradient(&model, graph, None).unwrap();
+                let draws = estimator.size().is_some();
+                for (turn, most) in [(0, if draws { 20 } else { 0 }), (1, 0)] {
+                    let ((), count) = counted(|| {
+                        for _ in 0..40 {
+                            estimator.gradient(&model, graph, None).unwrap();
+                        }
+                    });
+                    let requests = count.requests;
+                    assert!(requests <= most, "graph {g}, {name}, estimator {i}, turn {turn}: {requests} requests");
+                }
             }
         }
     }

@@ -33,7 +33,7 @@ fn graph(sparse: bool) -> Graph {
 /// Dropout of the features and of hidden numbers, two hops.
 fn model(rates: Option<[f64; 2]>) -> Model {
     let mut layers = Layers::new(FEATURES).unwrap();
-    let mut dropout = |layers: &mut Layers, at: usize| rates.is_none_or(|rates| layers.dropout(rates[at]).is_ok());
+    let dropout = |layers: &mut Layers, at: usize| rates.is_none_or(|rates| layers.dropout(rates[at]).is_ok());
     assert!(dropout(&mut layers, 0));
     layers.sage(8, Aggregator::Mean).unwrap();
     layers.activation(Activation::Tanh).unwrap();
@@ -202,4 +202,13 @@ fn predictions_and_measurements_drop_nothing() {
     assert_eq!(measure(&dropping, &drawn, 300), measure(&none, &drawn, 300));
     let (_, _, error) = measure(&dropping, &Estimator::unbiased(), 1200);
     assert!(error <= 1e-5, "the whole batch is off by {error}");
+    let goal = theory::plan::Goal { delta: 0.5, epsilon: 0.5, steps: 1 };
+    let options = theory::tail::Options { draws: 60, ..Default::default() };
+    let plan = |model: &Model| {
+        let plan = theory::plan::plan(&drawn, model, &graph, goal, &options, &mut Silent).unwrap();
+        (plan.size, plan.sizes, plan.tail.misses, plan.tail.upper, plan.unbiased_batch)
+    };
+    let planned = plan(&dropping);
+    assert!(planned.0.is_some());
+    assert_eq!(planned, plan(&none));
 }

@@ -176,7 +176,7 @@ fn gradients_of_random_models_are_finite_differences_in_every_instruction_set() 
         }
     };
     let mut wanted: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..2).map(|_| scope.spawn(&work)).collect();
+        let workers: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     wanted.sort_by_key(|(at, _, _)| *at);

@@ -199,7 +199,7 @@ impl Reference {
     fn affine(&self, h: &Array2<f64>, w: &[f64], value: usize, [weight, bias]: [&str; 2]) -> Array2<f64> {
         let product = h.dot(&self.tensor(w, value, weight).unwrap());
         match self.tensor(w, value, bias) {
-            Some(bias) => product + &bias,
+            Some(bias) => product + bias,
             None => product,
         }
     }
