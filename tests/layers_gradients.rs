@@ -5,7 +5,7 @@ mod common;
 
 use common::layered::{Allowed, Reference, World, random_layers, set_moderate_parameters, set_training};
 use common::random::Random;
-use common::{norm, reals};
+use common::{bits, distance, norm, reals};
 use plimsoll::estimator::Estimator;
 use plimsoll::kernel::{available, table};
 use plimsoll::model::Model;
@@ -232,4 +232,78 @@ fn the_random_models_have_operations_of_every_kind() {
     assert_eq!(seen.len(), 1 + 1 + 2 * 3 + 2 + 2 + 6 + 1 + 2 + 3, "{seen:?}");
     assert!(seen.values().all(|&count| count >= 8), "{seen:?}");
     assert!(seen.contains_key(&format!("sage {:?}", Aggregator::Max)));
+}
+
+/// Predictions reuse room as soon as nobody reads it any more, so every value is asked for by itself: of all nodes, and of a list
+/// with repetitions, whose rows have the same bits.
+#[test]
+fn every_value_of_random_models_is_that_of_the_independent_program_in_any_company() {
+    let mut errors = Vec::new();
+    for case in cases() {
+        let Case { world, model, seed, .. } = &case;
+        let mut random = Random::new(*seed);
+        let n = world.a.nrows();
+        let list: Vec<i32> = (0..5).map(|_| random.below(n) as i32).collect();
+        let wanted = Reference::new(model, world, &[], &[], None).run(&reals(model.parameters()), None);
+        for (value, wanted) in wanted.values.iter().enumerate() {
+            let what = format!("seed {seed}, {}, value {value}", model.net().layers());
+            let found = model.embed_value(&world.graph, None, value, <[f32]>::to_vec).unwrap();
+            let width = wanted.ncols();
+            let rows: Vec<u32> = list.iter().flat_map(|&v| bits(&found[v as usize * width..][..width])).collect();
+            assert!(model.embed_value(&world.graph, Some(&list), value, bits).unwrap() == rows, "{what}, {list:?}");
+            // The statistics of a batch norm are the running ones here, and those of the rows at hand there.
+            if case.takes_batches() {
+                let wanted: Vec<f64> = wanted.iter().copied().collect();
+                let error = distance(&reals(&found), &wanted) / norm(&wanted).max(1e-3);
+                assert!(error <= 1e-5, "{what}: off by {error:e}");
+                errors.push(error);
+            }
+        }
+    }
+    let middle = median(errors);
+    assert!(middle <= 1e-6, "the median is {middle:e}");
+}
+
+/// Whatever the graph and the model: with few draws a gradient is finite, and with 2^26 it is the exact one but for noise. With the
+/// probability of a node at least 1/500, an aggregate is off by about √(500 / 2^26) = 0.3% at most.
+#[test]
+fn gradients_of_random_models_come_to_the_exact_one_under_every_distribution() {
+    let (mut errors, mut far) = (Vec::new(), Vec::new());
+    for case in cases().iter().filter(|case| case.takes_batches() && !case.draws.is_empty()) {
+        let hops = case.draws.len();
+        let graph = &case.world.graph;
+        let mut unbiased = Estimator::unbiased();
+        unbiased.set_seed(case.seed);
+        let wanted = reals(unbiased.gradient(&case.model, graph, Some(&case.batch)).unwrap().1);
+        for distribution in [
+            Distribution::Uniform,
+            Distribution::Importance,
+            Distribution::Neighbors,
+            Distribution::Ladies,
+            Distribution::from_weights(&case.p).unwrap(),
+        ] {
+            for size in [1, 3, 1 << 26] {
+                let mut estimator = Estimator::consistent(&vec![size; hops]).unwrap();
+                estimator.set_distribution(distribution.clone()).unwrap();
+                estimator.set_seed(case.seed);
+                let (loss, gradient) = estimator.gradient(&case.model, graph, Some(&case.batch)).unwrap();
+                assert!(loss.is_finite());
+                if size > 3 {
+                    let error = distance(&reals(gradient), &wanted) / norm(&wanted).max(1e-3);
+                    errors.push(error);
+                    if error > 0.02 {
+                        let (seed, layers) = (case.seed, case.model.net().layers());
+                        far.push(format!("seed {seed}, {layers}, {}: {error:e}", distribution.description()));
+                    }
+                }
+            }
+        }
+    }
+    // Deep models and norms multiply the noise.
+    println!("{} errors, far:\n{}", errors.len(), far.join("\n"));
+    assert!(far.len() * 100 <= errors.len(), "{} of {}:\n{}", far.len(), errors.len(), far.join("\n"));
+    assert!(errors.len() > 500);
+    let middle = median(errors);
+    println!("median {middle:e}");
+    assert!(middle <= 2e-3, "the median is {middle:e}");
 }
