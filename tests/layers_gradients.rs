@@ -205,7 +205,6 @@ fn gradients_of_random_models_are_finite_differences_in_every_instruction_set() 
         assert!(found.next().is_none(), "{name}");
     }
     let middle = median(errors.clone());
-    println!("{} gradients, median {middle:e}, {compared} compared, {skipped} skipped", errors.len());
     assert!(far.is_empty(), "{} of {}:\n{}", far.len(), errors.len(), far.join("\n"));
     assert!(middle <= 1e-6, "the median is {middle:e}");
     assert!(skipped * 50 < compared, "{skipped} numbers are at kinks, {compared} are not");
@@ -264,8 +263,8 @@ fn every_value_of_random_models_is_that_of_the_independent_program_in_any_compan
     assert!(middle <= 1e-6, "the median is {middle:e}");
 }
 
-/// Whatever the graph and the model: with few draws a gradient is finite, and with 2^26 it is the exact one but for noise. With the
-/// probability of a node at least 1/500, an aggregate is off by about √(500 / 2^26) = 0.3% at most.
+/// Whatever the graph and the model: with few draws a gradient is finite, and with 2^40 it is the exact one but for noise: if P
+/// is at least 1/500, an aggregate is off by about √(500 / 2^40) = 2e-5 at most, so that hardly any number passes a kink.
 #[test]
 fn gradients_of_random_models_come_to_the_exact_one_under_every_distribution() {
     let (mut errors, mut far) = (Vec::new(), Vec::new());
@@ -282,7 +281,7 @@ fn gradients_of_random_models_come_to_the_exact_one_under_every_distribution() {
             Distribution::Ladies,
             Distribution::from_weights(&case.p).unwrap(),
         ] {
-            for size in [1, 3, 1 << 26] {
+            for size in [1, 3, 1 << 40] {
                 let mut estimator = Estimator::consistent(&vec![size; hops]).unwrap();
                 estimator.set_distribution(distribution.clone()).unwrap();
                 estimator.set_seed(case.seed);
@@ -291,7 +290,7 @@ fn gradients_of_random_models_come_to_the_exact_one_under_every_distribution() {
                 if size > 3 {
                     let error = distance(&reals(gradient), &wanted) / norm(&wanted).max(1e-3);
                     errors.push(error);
-                    if error > 0.02 {
+                    if error > 1e-3 {
                         let (seed, layers) = (case.seed, case.model.net().layers());
                         far.push(format!("seed {seed}, {layers}, {}: {error:e}", distribution.description()));
                     }
@@ -299,11 +298,8 @@ fn gradients_of_random_models_come_to_the_exact_one_under_every_distribution() {
             }
         }
     }
-    // Deep models and norms multiply the noise.
-    println!("{} errors, far:\n{}", errors.len(), far.join("\n"));
-    assert!(far.len() * 100 <= errors.len(), "{} of {}:\n{}", far.len(), errors.len(), far.join("\n"));
+    assert!(far.is_empty(), "{} of {}:\n{}", far.len(), errors.len(), far.join("\n"));
     assert!(errors.len() > 500);
     let middle = median(errors);
-    println!("median {middle:e}");
-    assert!(middle <= 2e-3, "the median is {middle:e}");
+    assert!(middle <= 1e-5, "the median is {middle:e}");
 }
