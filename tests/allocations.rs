@@ -8,6 +8,7 @@
 
 mod common;
 
+use common::layered::every_layer;
 use common::random::Random;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
@@ -205,6 +206,44 @@ fn gradients_after_the_first_allocate_nothing_on_a_million_nodes_either() {
     // Of half a million uniform draws over all nodes some hundred are useful here, of 300 draws none.
     assert_later_gradients_allocate_nothing(graph, 300, 40);
     assert_later_gradients_allocate_nothing(graph, 500_000, 10);
+}
+
+/// How many rows a hop has depends on its draws, and with it the way to draw below it and the number of partial sums. So a step
+/// after the first may still need buffers that no earlier one needed; each is allocated once.
+#[test]
+fn later_gradients_of_every_layer_allocate_nothing() {
+    for (g, graph) in small_graphs().iter().enumerate() {
+        for (name, layers) in every_layer(2, 16, 3) {
+            let model = Model::new(layers, 1).unwrap();
+            for (i, mut estimator) in estimators(graph, 2, 400).into_iter().enumerate() {
+                estimator.gradient(&model, graph, None).unwrap();
+                let draws = estimator.size().is_some();
+                for (turn, most) in [(0, if draws { 20 } else { 0 }), (1, 0)] {
+                    let ((), count) = counted(|| {
+                        for _ in 0..40 {
+                            estimator.gradient(&model, graph, None).unwrap();
+                        }
+                    });
+                    let requests = count.requests;
+                    assert!(requests <= most, "graph {g}, {name}, estimator {i}, turn {turn}: {requests} requests");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn later_predictions_of_a_few_nodes_allocate_nothing() {
+    for (g, graph) in small_graphs().iter().enumerate() {
+        for (name, layers) in every_layer(2, 16, 3) {
+            let model = Model::new(layers, 1).unwrap();
+            let predict = |first: i32| model.predict(graph, Some(&[first, 3, 70, 3]), |p| p[0]).unwrap();
+            // Every batch once, since rows differ in length.
+            (0..50).for_each(|v| _ = predict(v));
+            let (_, count) = counted(|| (0..50).map(predict).sum::<f32>());
+            assert_eq!((count.requests, count.requested), (0, 0), "graph {g}, {name}");
+        }
+    }
 }
 
 /// The hidden layer has 16 numbers for each node. There is one matrix of that size, of products with the features, one with 3

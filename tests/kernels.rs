@@ -714,3 +714,112 @@ fn rectifying_zeroes_negative_numbers_forward_and_backward() {
         }
     }
 }
+
+/// The largest of each column over the entries of a row, by single comparisons; the first of equal ones. A row without entries is
+/// 0 and comes from -1.
+fn largest_over_entries(factor: &Factor, row: usize, m: &[f32], width: usize, column: usize) -> (f32, i32) {
+    let entries = factor.indptr[row] as usize..factor.indptr[row + 1] as usize;
+    factor.indices[entries].iter().fold((0.0, -1), |(best, from), &u| {
+        let x = m[u as usize * width + column];
+        if from < 0 || x > best { (x, u) } else { (best, from) }
+    })
+}
+
+/// Whole numbers have many ties, and weights do not matter.
+#[test]
+fn a_maximum_over_entries_is_the_first_of_the_largest_in_every_table() {
+    let mut random = Random::new(31);
+    for number in [whole_number, real] {
+        let numbers = |random: &mut Random, count: usize| (0..count).map(|_| number(random)).collect::<Vec<_>>();
+        let mut source = Random::new(32);
+        for_each_left_factor(&mut random, number, |factor, pick, count| {
+            let Rows::Sparse(a) = factor.both()[0] else { panic!("the first form is sparse") };
+            for width in [1, 3, 7, 8, 15, 16, 17, 33, 70] {
+                let m = numbers(&mut source, factor.depth * width);
+                for table in available() {
+                    let (mut out, mut from) = (vec![f32::NAN; count * width], vec![-7; count * width]);
+                    table.segment_max(a, pick, (&m, width), (&mut out, &mut from));
+                    for (at, (&out, &from)) in out.iter().zip(&from).enumerate() {
+                        let wanted = largest_over_entries(factor, pick.at(at / width), &m, width, at % width);
+                        assert_eq!((out.to_bits(), from), (wanted.0.to_bits(), wanted.1), "{}, {width}", table.name);
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn maxima_of_negative_and_infinite_numbers_are_theirs_and_not_0() {
+    let (indptr, indices, values) = ([0, 2, 2, 3], [0, 1, 2], [0.0, 1.0, -1.0]);
+    let a = Sparse { indptr: &indptr, indices: &indices, values: &values };
+    let m = [-3.0, f32::NEG_INFINITY, -2.0, f32::NEG_INFINITY, f32::INFINITY, -0.0];
+    for table in available() {
+        let (mut out, mut from) = ([f32::NAN; 6], [9; 6]);
+        table.segment_max(a, Pick::From(0), (&m, 2), (&mut out, &mut from));
+        assert_eq!(out, [-2.0, f32::NEG_INFINITY, 0.0, 0.0, f32::INFINITY, -0.0], "{}", table.name);
+        assert_eq!(from, [1, 0, -1, -1, 2, 2], "{}", table.name);
+    }
+}
+
+#[test]
+fn every_table_drops_the_same_numbers_and_scales_the_others() {
+    let mut random = Random::new(33);
+    for width in widths() {
+        for (rate, scale) in [(0.0, 1.0), (0.2, 1.25), (0.5, 2.0), (0.75, 4.0)] {
+            let (key, row) = (random.next(), random.floats(width));
+            let threshold = (rate * 4_294_967_296.0) as u32;
+            let wanted: Vec<u32> = row
+                .iter()
+                .enumerate()
+                .map(|(column, x)| {
+                    let number = plimsoll::kernel::mix(column as u32, key as u32, (key >> 32) as u32);
+                    if number < threshold { 0 } else { (x * scale).to_bits() }
+                })
+                .collect();
+            for table in available() {
+                let mut found = row.clone();
+                table.drop_out(&mut found, key, threshold, scale);
+                assert!(bits(&found) == wanted, "{}, {width} columns, {rate}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_dropped_is_0_even_if_it_was_not_finite() {
+    for table in available() {
+        let mut row = vec![f32::NAN; 1000];
+        table.drop_out(&mut row, 5, 1 << 31, 2.0);
+        let zeros = row.iter().filter(|x| x.to_bits() == 0).count();
+        assert!((400..600).contains(&zeros) && row.iter().all(|x| *x == 0.0 || x.is_nan()), "{}: {zeros}", table.name);
+    }
+}
+
+/// Of neighbouring columns and of neighbouring keys: pairs are dropped together as often as chance has it.
+#[test]
+fn dropped_numbers_are_independent_from_column_to_column_and_from_key_to_key() {
+    let (rows, width, threshold) = (2000usize, 64usize, 1u32 << 31);
+    let dropped: Vec<Vec<bool>> = (0..rows as u64)
+        .map(|node| {
+            let mut row = vec![1.0; width];
+            table().drop_out(&mut row, plimsoll::random::mix(9, node), threshold, 2.0);
+            row.iter().map(|&x| x == 0.0).collect()
+        })
+        .collect();
+    let share = |pairs: &mut dyn Iterator<Item = (bool, bool)>| {
+        let (mut count, mut both) = (0.0, 0.0);
+        pairs.for_each(|(a, b)| (count, both) = (count + 1.0, both + f64::from(u8::from(a && b))));
+        (both - count / 4.0).abs() / (count * 3.0 / 16.0f64).sqrt()
+    };
+    for step in [1, 2, 16, 32] {
+        let columns = share(&mut dropped.iter().flat_map(|row| (step..width).map(|c| (row[c - step], row[c]))));
+        let keys = share(
+            &mut (step..rows)
+                .flat_map(|v| (0..width).map(move |c| (v, c)))
+                .map(|(v, c)| (dropped[v - step][c], dropped[v][c])),
+        );
+        // Pairs that share a number are not independent, but uncorrelated: the variance is at most twice as large.
+        assert!(columns <= 5.7 && keys <= 5.7, "{step} apart: {columns} and {keys} standard deviations");
+    }
+}

@@ -225,7 +225,7 @@ impl Estimator {
     /// What the model runs for this estimator; `None` for the paper's model.
     fn program(&self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<Option<Arc<Program>>> {
         let kind = &*self.kind;
-        let full = !kind.takes_batch();
+        let full = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
         let over = (full, full && 2 * items.len() >= problem.num_items());
         model.gradient_program(problem.graph(), exact_hops(kind), !self.measures, over)
     }

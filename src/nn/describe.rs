@@ -117,3 +117,80 @@ fn named<T: Copy>(json: &Json, key: &str, names: &[(T, &'static str)]) -> std::r
         format!("\"{key}\" is {}, none of {}", json[key], names.join(", "))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every operation, with settings that are not the defaults.
+    fn everything() -> Layers {
+        let mut layers = Layers::new(3).unwrap();
+        layers.linear(4).unwrap();
+        layers.set_bias(false).unwrap();
+        for (aggregator, _) in AGGREGATORS {
+            layers.sage(4, aggregator).unwrap();
+            layers.aggregate(aggregator).unwrap();
+        }
+        layers.set_bias(false).unwrap_err();
+        layers.graph_convolution(5).unwrap();
+        layers.set_bias(false).unwrap();
+        layers.gin(&[7, 4]).unwrap();
+        layers.set_epsilon(-0.3, true).unwrap();
+        layers.set_bias(false).unwrap();
+        layers.gin(&[4]).unwrap();
+        layers.set_epsilon(1.0 / 3.0, false).unwrap();
+        layers.propagate(4, 0.1).unwrap();
+        for (activation, _) in ACTIVATIONS {
+            layers.activation(activation).unwrap();
+        }
+        layers.dropout(0.7).unwrap();
+        for (norm, _) in NORMS {
+            layers.norm(norm).unwrap();
+        }
+        layers.add(1).unwrap();
+        let here = layers.last();
+        layers.at(2).unwrap();
+        layers.max(here).unwrap();
+        layers.concat(here - 1).unwrap();
+        layers
+    }
+
+    #[test]
+    fn layers_come_back_from_their_json_as_they_were() {
+        let layers = everything();
+        let text = layers.to_json().to_string();
+        let read = Layers::from_json(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(read.values(), layers.values());
+        assert_eq!((read.last(), read.num_hops()), (layers.last(), layers.num_hops()));
+        assert_eq!(read.to_json().to_string(), text);
+    }
+
+    #[test]
+    fn json_that_lacks_or_changes_a_key_is_refused_with_the_operation_or_read_as_other_layers() {
+        let layers = everything();
+        let json = layers.to_json();
+        let count = json["operations"].as_array().unwrap().len();
+        for i in 0..count {
+            let keys: Vec<String> = json["operations"][i].as_object().unwrap().keys().cloned().collect();
+            for key in keys {
+                for wrong in [Json::Null, json!(-1), json!("nothing"), json!([[]])] {
+                    let mut changed = json.clone();
+                    changed["operations"][i][&key] = wrong.clone();
+                    let accepted = matches!((&key[..], &wrong), ("epsilon", Json::Number(_)));
+                    match Layers::from_json(&changed) {
+                        Ok(read) => assert!(accepted && read.values() != layers.values(), "{key} = {wrong}"),
+                        Err(Error::BadFormat(text)) => {
+                            assert!(!accepted && text.contains(&format!("operation {i}:")), "{key} = {wrong}: {text}")
+                        }
+                        Err(other) => panic!("{key} = {wrong}: {other:?}"),
+                    }
+                }
+            }
+        }
+        for wrong in
+            [json!({}), json!([]), json!({ "num_features": 0, "operations": [] }), json!({ "num_features": 3 })]
+        {
+            assert!(Layers::from_json(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

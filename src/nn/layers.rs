@@ -432,3 +432,152 @@ fn check_width(name: &str, width: usize) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layers(width: usize) -> Layers {
+        Layers::new(width).unwrap()
+    }
+
+    /// Checks that a call fails as an invalid argument, with all of these texts, and appends nothing.
+    fn assert_refused(layers: &mut Layers, call: impl FnOnce(&mut Layers) -> Result<()>, texts: &[&str]) {
+        let before = (layers.values().to_vec(), layers.last(), layers.num_hops());
+        match call(layers) {
+            Err(Error::InvalidArgument(text)) => {
+                texts.iter().for_each(|wanted| assert!(text.contains(wanted), "{text}: {wanted}"))
+            }
+            other => panic!("{other:?} instead of {texts:?}"),
+        }
+        assert!((layers.values().to_vec(), layers.last(), layers.num_hops()) == before);
+    }
+
+    #[test]
+    fn each_operation_makes_a_value_of_its_width() {
+        let mut layers = layers(5);
+        assert_eq!((layers.last(), layers.width(), layers.num_hops()), (0, 5, 0));
+        layers.linear(7).unwrap();
+        layers.graph_convolution(4).unwrap();
+        layers.sage(3, Aggregator::Max).unwrap();
+        layers.gin(&[9, 6]).unwrap();
+        layers.aggregate(Aggregator::Sum).unwrap();
+        layers.propagate(3, 0.1).unwrap();
+        layers.activation(Activation::Gelu).unwrap();
+        layers.dropout(0.5).unwrap();
+        layers.norm(Norm::Layer).unwrap();
+        layers.add(4).unwrap();
+        layers.max(5).unwrap();
+        layers.concat(1).unwrap();
+        let widths: Vec<usize> = layers.values().iter().map(|value| value.width).collect();
+        assert_eq!(widths, [5, 7, 4, 3, 6, 6, 6, 6, 6, 6, 6, 6, 13]);
+        assert_eq!((layers.last(), layers.width(), layers.num_hops()), (12, 13, 7));
+    }
+
+    #[test]
+    fn wrong_numbers_are_refused_with_the_operation_and_the_number() {
+        assert!(matches!(Layers::new(0), Err(Error::InvalidArgument(text)) if text.contains("num_features = 0")));
+        let mut layers = layers(2);
+        layers.linear(3).unwrap();
+        assert_refused(&mut layers, |l| l.linear(0), &["linear", "width = 0"]);
+        assert_refused(&mut layers, |l| l.graph_convolution(1 << 31), &["gcn", "width = 2147483648"]);
+        assert_refused(&mut layers, |l| l.sage(0, Aggregator::Sum), &["sage", "width = 0"]);
+        assert_refused(&mut layers, |l| l.gin(&[]), &["gin", "num_widths = 0"]);
+        assert_refused(&mut layers, |l| l.gin(&[4, 0]), &["gin", "widths[1] = 0"]);
+        assert_refused(&mut layers, |l| l.propagate(0, 0.0), &["propagate", "hops = 0"]);
+        assert_refused(&mut layers, |l| l.propagate(1, 1.0), &["propagate", "restart = 1"]);
+        assert_refused(&mut layers, |l| l.propagate(1, f64::NAN), &["propagate", "restart = NaN"]);
+        assert_refused(&mut layers, |l| l.dropout(1.0), &["dropout", "rate = 1"]);
+        assert_refused(&mut layers, |l| l.dropout(-0.1), &["dropout", "rate = -0.1"]);
+        assert_refused(&mut layers, |l| l.at(2), &["at", "value = 2", "largest is 1"]);
+        assert_refused(&mut layers, |l| l.add(9), &["add", "value = 9"]);
+        assert_refused(&mut layers, |l| l.concat(9), &["concat", "value = 9"]);
+    }
+
+    #[test]
+    fn values_of_different_widths_are_refused_with_both_widths() {
+        let mut layers = layers(2);
+        layers.linear(3).unwrap();
+        for (name, result) in [("add", layers.clone().add(0)), ("max", layers.clone().max(0))] {
+            let Err(Error::ShapeMismatch(text)) = result else { panic!("{name} of widths 3 and 2") };
+            assert_eq!(text, format!("{name}: value 1 has width 3, value 0 has width 2"));
+        }
+    }
+
+    #[test]
+    fn setters_speak_of_the_operation_appended_last_and_of_no_other() {
+        let mut layers = layers(2);
+        assert_refused(&mut layers, |l| l.set_bias(false), &["bias", "value 0"]);
+        layers.gin(&[2]).unwrap();
+        layers.set_bias(false).unwrap();
+        layers.set_epsilon(0.5, true).unwrap();
+        let wanted = Op::Gin { widths: vec![2], epsilon: 0.5, learned: true, bias: false };
+        assert_eq!(layers.values()[1].op, wanted);
+        assert_refused(&mut layers, |l| l.set_epsilon(f64::INFINITY, true), &["gin", "epsilon = inf"]);
+        assert_refused(&mut layers, |l| l.set_epsilon(1e300, true), &["gin", "not a finite float"]);
+        layers.linear(2).unwrap();
+        assert_refused(&mut layers, |l| l.set_epsilon(0.5, true), &["epsilon", "linear", "has none"]);
+        layers.activation(Activation::Relu).unwrap();
+        assert_refused(&mut layers, |l| l.set_bias(true), &["bias", "activation", "has none"]);
+        // Also where the value gone back to is the one made last.
+        layers.linear(2).unwrap();
+        layers.at(4).unwrap();
+        assert_refused(&mut layers, |l| l.set_bias(true), &["bias", "no operation", "value 4"]);
+        layers.at(1).unwrap();
+        assert_refused(&mut layers, |l| l.set_epsilon(0.0, true), &["epsilon", "no operation", "value 1"]);
+        assert_eq!(layers.values()[1].op, wanted);
+    }
+
+    #[test]
+    fn there_are_sixty_four_hops_and_not_one_more() {
+        let mut layers = layers(2);
+        layers.propagate(62, 0.0).unwrap();
+        assert_refused(&mut layers, |l| l.propagate(3, 0.0), &["propagate", "65 hops", "64"]);
+        layers.graph_convolution(2).unwrap();
+        layers.gin(&[2]).unwrap();
+        assert_eq!(layers.num_hops(), MOST_HOPS);
+        assert_refused(&mut layers, |l| l.aggregate(Aggregator::Mean), &["aggregate", "65 hops"]);
+        layers.linear(2).unwrap();
+        assert!(layers.check_complete().is_ok());
+        assert_refused(&mut Layers::new(2).unwrap(), |l| l.propagate(65, 0.0), &["hops = 65"]);
+    }
+
+    #[test]
+    fn there_are_a_thousand_operations_and_not_one_more() {
+        let mut layers = layers(2);
+        (0..MOST_OPERATIONS).for_each(|_| layers.linear(2).unwrap());
+        assert_refused(&mut layers, |l| l.linear(2), &["linear", "1000 operations"]);
+        assert_eq!(layers.last(), MOST_OPERATIONS);
+        assert!(layers.check_complete().is_ok());
+    }
+
+    #[test]
+    fn a_value_that_does_not_reach_the_last_one_is_named() {
+        let mut layers = layers(2);
+        let refused = |layers: &Layers, wanted: &str| match layers.check_complete() {
+            Err(Error::InvalidArgument(text)) => assert!(text.contains(wanted), "{text}"),
+            other => panic!("{other:?}"),
+        };
+        refused(&layers, "the last value is 0");
+        layers.linear(2).unwrap();
+        layers.graph_convolution(2).unwrap();
+        layers.at(1).unwrap();
+        refused(&layers, "value 2 (gcn) does not reach the last value, 1");
+        layers.linear(2).unwrap();
+        refused(&layers, "value 2 (gcn) does not reach the last value, 3");
+        layers.max(2).unwrap();
+        assert!(layers.check_complete().is_ok());
+        layers.at(3).unwrap();
+        refused(&layers, "value 4 (max)");
+    }
+
+    #[test]
+    fn the_text_of_layers_has_widths_that_change_and_values_gone_back_to() {
+        let mut layers = layers(2);
+        layers.linear(3).unwrap();
+        layers.activation(Activation::Relu).unwrap();
+        layers.at(1).unwrap();
+        layers.concat(2).unwrap();
+        assert_eq!(layers.to_string(), "2 features, linear 3, activation, concat 6 of value 1");
+    }
+}

@@ -271,11 +271,10 @@ impl Program {
                     _ => false,
                 };
                 // Of a rectifier only signs are read, and what is dropped passes no gradient anyway.
-                let is_dropout = matches!(node.kind, Kind::Dropout { .. });
-                let spares = match holds[n] {
-                    None => true,
-                    Some(activation) => is_dropout && matches!(activation, Activation::Relu | Activation::LeakyRelu),
-                };
+                let spares = matches!(
+                    (holds[n], &node.kind),
+                    (None, _) | (Some(Activation::Relu | Activation::LeakyRelu), Kind::Dropout { .. })
+                );
                 // What is dropped of sparse features is sparse.
                 let dense = input.inputs[0] != Some(Source::Features) || !matches!(input.kind, Kind::Dropout { .. });
                 let keeps = dense && (reuses || spares && !learned);

@@ -100,7 +100,8 @@ pub struct Workspace {
 enum Place {
     Features,
     Slot(usize),
-    Kept,
+    /// One after the other in a buffer, with this many columns: there may be no row to tell it by.
+    Kept(usize),
 }
 
 impl Workspace {
@@ -217,13 +218,13 @@ impl Workspace {
                 x => {
                     rows.try_resize(count * x.width())?;
                     x.copy_rows(nodes, rows);
-                    Ok(Place::Kept)
+                    Ok(Place::Kept(x.width()))
                 }
             },
             Source::Aggregated(i) => {
                 rows.try_resize(count * pass.graph.num_features())?;
                 self.aggregated[i].copy(pass.graph, nodes, pass.threads, rows)?;
-                Ok(Place::Kept)
+                Ok(Place::Kept(pass.graph.num_features()))
             }
             Source::Node(n) => {
                 let node = &pass.program.nodes[n];
@@ -231,7 +232,7 @@ impl Workspace {
                 if let Some(sparse) = &self.slots[node.slot].sparse {
                     rows.try_resize(count * node.width)?;
                     crate::graph::expand(sparse.view(), pick, node.width, rows);
-                    return Ok(Place::Kept);
+                    return Ok(Place::Kept(node.width));
                 }
                 if !in_order || matches!(pick, Pick::From(_)) {
                     return Ok(Place::Slot(n));
@@ -239,7 +240,7 @@ impl Workspace {
                 rows.try_resize(count * node.width)?;
                 let view = View { data: &self.slots[node.slot].data, pick, width: node.width };
                 join::copy(pass.threads, view, rows);
-                Ok(Place::Kept)
+                Ok(Place::Kept(node.width))
             }
         }
     }
@@ -256,10 +257,7 @@ impl Workspace {
                 let pick = self.crossing(pass.program, node.level, level);
                 Ok(View { data: &self.slots[node.slot].data, pick, width: node.width })
             }
-            Place::Kept => {
-                let count = pass.cut.level(level).1.max(1);
-                Ok(View { data: rows, pick: Pick::From(0), width: rows.len() / count })
-            }
+            Place::Kept(width) => Ok(View { data: rows, pick: Pick::From(0), width }),
         }
     }
 

@@ -171,7 +171,7 @@ fn look(
         None => problem.items(Split::Train)?,
     };
     let items = shuffled(items, options.seed)?;
-    plan.exact_seconds = seconds_of(&mut Estimator::unbiased(), model, problem, &items)?;
+    plan.exact_seconds = seconds_of(&mut Estimator::unbiased().with_size(items.len())?, model, problem, &items)?;
     plan.unbiased_batch = unbiased_batch(model, problem, goal, options, search.stage, search.observer)?;
     plan.unbiased_seconds = match plan.unbiased_batch < items.len() {
         true => seconds_of(&mut Estimator::unbiased(), model, problem, &items[..plan.unbiased_batch])?,

@@ -254,7 +254,8 @@ impl<'a> Prober<'a> {
             Some(batch) => try_copied(batch)?,
             None => try_copied(problem.items(Split::Train)?)?,
         };
-        let mut exactly = Estimator::unbiased();
+        // A copy for measurements drops nothing, as the estimates it is compared with.
+        let mut exactly = Estimator::unbiased().with_size(items.len())?;
         let exact = try_copied(exactly.gradient(model, problem, Some(&items))?.1)?;
         let norm = exact.iter().map(|&h| f64::from(h).powi(2)).sum::<f64>().sqrt();
         if norm == 0.0 {

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod dense;
+pub mod layered;
 pub mod random;
 pub mod stats;
 
