@@ -26,7 +26,8 @@ from .errors import (BadFormatError, BufferTooSmallError, BusyError, CancelledEr
                      PlimsollError, PoisonedError, ShapeMismatchError, UnsupportedError)
 from .estimator import Estimator, Gradient
 from .graph import Graph
-from .model import Evaluation, Model, macro_f1
+from .layers import Layers
+from .model import Evaluation, Model, Tensor, macro_f1
 from .optimizer import Minimum, Optimizer
 from .rank import RankData, RankEvaluation
 from .sklearn import GCNClassifier
@@ -46,8 +47,8 @@ def isa() -> str:
 
 
 __all__ = [
-    "Graph", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
-    "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability", "TailFit",
+    "Graph", "Layers", "Model", "Tensor", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress",
+    "Evaluation", "Gradient", "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability", "TailFit",
     "tail_fit", "Plan", "sample_size", "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError",
     "NullPointerError", "InvalidArgumentError",
     "ShapeMismatchError", "MissingDataError", "BufferTooSmallError", "FileError", "BadFormatError", "OutOfMemoryError",

@@ -4,6 +4,7 @@
 //! that AddressSanitizer sees every step beyond; some are NULL, misaligned or too short where that is an error and not a
 //! broken promise of the caller's.
 
+mod layers;
 mod rank;
 
 use super::input::Input;
@@ -26,6 +27,7 @@ enum Kind {
     Tail,
     Plan,
     Ranking,
+    Layers,
 }
 
 /// Numbers of things that no program has; the smallest is too large for every argument that it stands for.
@@ -87,6 +89,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push(program(&[2, 11, 16, 13, 9, 3, 6, 7, 5]));
     seeds.push(program(&[82, 89, 90, 91, 94, 95, 96, 97, 98]));
     seeds.push(program(&[107, 111, 112, 113, 116, 120, 121, 122, 123, 124, 69, 70]));
+    // Layers, a model of them, a gradient, training; a random model in all of these.
+    seeds.push(program(&[128, 133, 137, 138, 133, 146, 148, 149, 150, 43, 68]));
+    seeds.push(program(&[147, 31, 149, 148, 43, 68, 31, 36, 43, 89, 94]));
     seeds.push(program(&[109, 102, 123, 124, 125, 90, 126, 97, 98]));
     seeds
 }
@@ -223,7 +228,7 @@ struct Machine<'a> {
     context: Box<Context>,
 }
 
-const FUNCTIONS: usize = rank::FIRST + rank::COUNT;
+const FUNCTIONS: usize = layers::FIRST + layers::COUNT;
 
 impl Machine<'_> {
     fn user_data(&self) -> *mut c_void {
@@ -325,6 +330,11 @@ impl Machine<'_> {
                     );
                     ok(data);
                 }
+                Kind::Layers => {
+                    ok(plim_layers_new(2, place.cast()));
+                    ok(plim_layers_sage(out.cast(), 3, PLIM_AGGREGATOR_MEAN));
+                    ok(plim_layers_activation(out.cast(), PLIM_ACTIVATION_RELU));
+                }
                 Kind::History | Kind::Tail | Kind::Plan => return,
             }
         }
@@ -346,6 +356,7 @@ impl Machine<'_> {
             Kind::Tail => plim_tail_free(of(handle)),
             Kind::Plan => plim_plan_free(of(handle)),
             Kind::Ranking => plim_rank_data_free(of(handle)),
+            Kind::Layers => plim_layers_free(of(handle)),
         }
         // If it was of that kind, it is dead now.
         if let Some(at) = self.live.iter().position(|live| *live == (kind, handle)) {
@@ -541,7 +552,8 @@ impl Machine<'_> {
             function @ 56..=71 => self.train(function),
             function @ 72..=81 => self.theory(function),
             function @ 82..=100 => self.measure(function),
-            function => self.rank(function),
+            function if function < layers::FIRST => self.rank(function),
+            function => self.layers(function),
         }
     }
 
@@ -739,8 +751,8 @@ impl Machine<'_> {
                 27 => {
                     let model = self.pick::<plim_model>(Kind::Model);
                     let live = self.live.contains(&(Kind::Model, model.addr()));
-                    assert_eq!(plim_model_num_layers(model) > 0, live, "{model:?} is live: {live}");
-                    assert_eq!(plim_model_num_parameters(model) > 0, live);
+                    assert_eq!(plim_model_num_values(model) > 0, live, "{model:?} is live: {live}");
+                    assert!(live || plim_model_num_parameters(model) + plim_model_num_layers(model) == 0);
                 }
                 28 => {
                     let model = self.pick::<plim_model>(Kind::Model);
@@ -776,7 +788,11 @@ impl Machine<'_> {
                     let layers = plim_model_num_layers(model);
                     let layer = if function == 31 { layers.saturating_sub(1) } else { self.size(layers) };
                     let rows = if nodes.pointer.is_null() { n } else { nodes.len };
-                    let needed = rows * Self::widths(model).get(layer.wrapping_add(1)).copied().unwrap_or(0);
+                    let columns = match function {
+                        31 => Self::output_width(model),
+                        _ => Self::widths(model).get(layer.wrapping_add(1)).copied().unwrap_or(0),
+                    };
+                    let needed = rows * columns;
                     let mut room = self.room::<f32>(needed);
                     let (to, told) = (room.pointer(), room.told);
                     if function == 31 {
