@@ -521,7 +521,7 @@ public:
       : Handle(make([&](plim_layers **out) { return plim_layers_new(num_features, out); })) {}
 
   /// Takes over the ownership of a C handle.
-  static Layers adopt(plim_layers *handle) noexcept { return Layers(handle); }
+  static Layers adopt(plim_layers *handle) noexcept { return Layers(handle, nullptr); }
 
   /// The number of the last value; 0 is the features.
   std::size_t last() const noexcept { return plim_layers_last(get()); }
@@ -603,7 +603,8 @@ public:
   Layers &&set_epsilon(double epsilon, bool learned = false) && { return std::move(set_epsilon(epsilon, learned)); }
 
 private:
-  explicit Layers(plim_layers *handle) noexcept : Handle(handle) {}
+  // The second parameter keeps Layers(0), a number of features, apart from a null pointer.
+  Layers(plim_layers *handle, std::nullptr_t) noexcept : Handle(handle) {}
 
   Layers &checked(plim_status status) {
     detail::check(status);

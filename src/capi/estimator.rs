@@ -195,7 +195,8 @@ pub extern "C" fn plim_estimator_free(estimator: *mut plim_estimator) {
 
 /// Sets the seed of the draws and restarts their sequence.
 ///
-/// Draws depend on the seed, the number of gradients since it was set, and the layer.
+/// Draws depend on the seed, the number of gradients since it was set, and the layer; so do the zeros
+/// of plim_layers_dropout(), and every estimator has them.
 ///
 /// @param estimator  the estimator.
 /// @param seed       any value. Default: 0.
@@ -338,6 +339,7 @@ pub extern "C" fn plim_estimator_property_of(estimator: *const plim_estimator, m
 /// @param loss        receives the estimate of the objective; may be NULL.
 ///
 /// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if a batch norm has fewer than 2 rows.
 ///         PLIM_ERROR_SHAPE_MISMATCH: widths, number of sample sizes or number of weights do not fit
 ///           model and graph.
 ///         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training

@@ -326,10 +326,11 @@ pub unsafe extern "C" fn plim_model_tensor(
         // SAFETY: the caller promises `name` is NULL or valid for one write.
         let name = unsafe { ptr::optional_out("name", name) }?;
         // SAFETY: the caller promises the same of the other three.
-        let place = [("offset", offset), ("rows", rows), ("columns", columns)];
-        let place = place.map(|(argument, pointer)| unsafe { ptr::optional_out(argument, pointer) });
-        let [offset, rows, columns] = place;
-        let (offset, rows, columns) = (offset?, rows?, columns?);
+        let offset = unsafe { ptr::optional_out("offset", offset) }?;
+        // SAFETY: as above.
+        let rows = unsafe { ptr::optional_out("rows", rows) }?;
+        // SAFETY: as above.
+        let columns = unsafe { ptr::optional_out("columns", columns) }?;
         let model = model.read()?;
         let tensor = model.tensor(index)?;
         name.into_iter().for_each(|out| out.set(tensor.c_name().as_ptr()));

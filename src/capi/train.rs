@@ -499,7 +499,7 @@ pub(super) unsafe fn train_on<C: Opaque<Object: Problem>>(
     let TrainOptions { options, callback, logger } = options;
     let mut watcher = Watcher { model: &mut model, callback, logger };
     let (history, outcome) = train(&mut working, &*problem, &mut estimator, &mut optimizer, &options, &mut watcher);
-    model.set_parameters(working.parameters())?;
+    model.take_over(&working)?;
     if let (Some(out), Ok(()) | Err(Error::Diverged(_) | Error::Cancelled(_))) = (out, &outcome) {
         out.give(history)?;
     }
@@ -518,7 +518,7 @@ impl Observer for Watcher<'_, '_> {
         if self.callback.is_none() {
             return Ok(());
         }
-        self.model.set_parameters(working.parameters()).map_err(|_| Interrupt)?;
+        self.model.take_over(working).map_err(|_| Interrupt)?;
         let &Progress { epoch, num_epochs, step, num_steps, evaluation, seconds } = progress;
         let Evaluation { train_loss, val_loss, val_accuracy, val_ndcg } = evaluation;
         let progress = plim_progress {
@@ -542,7 +542,7 @@ impl Observer for Watcher<'_, '_> {
 
     fn log(&mut self, working: &Model, level: Level, message: &str) {
         // Cannot fail, since these parameters are finite and have the right length. Otherwise readers would see older ones.
-        let _ = self.model.set_parameters(working.parameters());
+        let _ = self.model.take_over(working);
         self.model.released(|| self.logger.write(level, message));
     }
 }

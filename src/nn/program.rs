@@ -267,11 +267,10 @@ impl Program {
                     _ => false,
                 };
                 // Of a rectifier only signs are read, and what is dropped passes no gradient anyway.
-                let spares = match (holds[n], &node.kind) {
-                    (None, _) => true,
-                    (Some(Activation::Relu | Activation::LeakyRelu), Kind::Dropout { .. }) => true,
-                    _ => false,
-                };
+                let spares = matches!(
+                    (holds[n], &node.kind),
+                    (None, _) | (Some(Activation::Relu | Activation::LeakyRelu), Kind::Dropout { .. })
+                );
                 // What is dropped of sparse features is sparse.
                 let dense = input.inputs[0] != Some(Source::Features) || !matches!(input.kind, Kind::Dropout { .. });
                 let keeps = dense && (reuses || spares && !learned);

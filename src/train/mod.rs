@@ -8,7 +8,7 @@ mod messages;
 pub use adaptive::Adaptive;
 pub use history::{Column, History, Monitor};
 
-use crate::error::{Error, ForThe, Result, try_copied};
+use crate::error::{Error, ForThe, Result, try_copied, try_resize};
 use crate::estimator::{Estimator, Evaluation, Problem};
 use crate::file;
 use crate::graph::Split;
@@ -115,6 +115,7 @@ pub fn train(
         observer,
         history: History::new(options.monitor),
         best: None,
+        best_state: Vec::new(),
         items: &[],
         order: Vec::new(),
         sizes: None,
@@ -138,6 +139,8 @@ struct Run<'a> {
     history: History,
     /// Parameters after the best epoch.
     best: Option<Vec<f32>>,
+    /// Running statistics after the best epoch; empty if that epoch was before this call.
+    best_state: Vec<f32>,
     /// The training items.
     items: &'a [i32],
     /// The same in the order of the epoch at work; none for an estimator that takes all of them at once.
@@ -187,6 +190,9 @@ impl Run<'_> {
         }
         if let Some(best) = self.best.take().filter(|_| restore_best) {
             self.model.set_parameters(&best)?;
+            if self.best_state.len() == self.model.state().len() {
+                self.model.state_mut().copy_from_slice(&self.best_state);
+            }
         }
         let seconds = self.history.seconds();
         self.log(Level::Info, |_| {
@@ -265,6 +271,8 @@ impl Run<'_> {
                 Some(best) => best.copy_from_slice(self.model.parameters()),
                 None => self.best = Some(try_copied(self.model.parameters())?),
             }
+            try_resize(&mut self.best_state, self.model.state().len())?;
+            self.best_state.copy_from_slice(self.model.state());
         }
         if let Some((path, every)) = &self.options.checkpoint
             && (epoch.is_multiple_of(*every) || epoch == self.options.epochs || self.out_of_patience())

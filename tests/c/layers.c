@@ -162,6 +162,7 @@ static void training_lowers_the_loss_of_every_recipe(void) {
     CHECK_OK(plim_optimizer_adam(0.02, &adam));
     CHECK_OK(plim_train_options_new(&options));
     CHECK_OK(plim_train_options_set_epochs(options, 60));
+    CHECK_OK(plim_train_options_set_restore_best(options, 0));
     CHECK_OK(plim_model_evaluate(model, graph, PLIM_SPLIT_TRAIN, &before, NULL));
     CHECK_OK(plim_train(model, graph, full, adam, options, NULL));
     CHECK_OK(plim_model_evaluate(model, graph, PLIM_SPLIT_TRAIN, &after, NULL));
@@ -451,6 +452,7 @@ static void training_alone_moves_running_statistics(void) {
   CHECK_OK(plim_optimizer_sgd(1e-6, &still));
   CHECK_OK(plim_train_options_new(&options));
   CHECK_OK(plim_train_options_set_epochs(options, 3));
+  CHECK_OK(plim_train_options_set_restore_best(options, 0));
   sample_predict(model, graph, before);
   CHECK_OK(plim_estimator_gradient(full, model, graph, NULL, 0, gradient, MOST, NULL));
   sample_predict(model, graph, after);

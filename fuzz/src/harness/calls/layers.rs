@@ -136,7 +136,8 @@ impl Machine<'_> {
             20 => self.tensors(),
             21 => self.embed_value(),
             _ => {
-                let (estimator, model) = (self.pick::<plim_estimator>(Kind::Estimator), self.pick(Kind::Model));
+                let estimator = self.pick::<plim_estimator>(Kind::Estimator);
+                let model = self.pick::<plim_model>(Kind::Model);
                 let live = self.live.contains(&(Kind::Model, model.addr()));
                 let (property, of) = (plim_estimator_property(estimator), plim_estimator_property_of(estimator, model));
                 assert!(of == 0 || live && of == property, "property {property}, of this model {of}");
