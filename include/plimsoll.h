@@ -4,7 +4,8 @@
  * Plimsoll: training and running graph neural networks inside a C or C++ program.
  *
  *     plim_graph      edges, features, labels, and the nodes to train, validate and test on
- *     plim_model      a graph convolutional network of any depth
+ *     plim_layers     the operations of a model, for other models than the plain GCN
+ *     plim_model      a graph neural network: parameters, predictions
  *     plim_estimator  gradients of the model: exact ones, or estimates from a few sampled nodes
  *     plim_optimizer  updates the model's parameters: SGD or Adam
  *     plim_history    what plim_train() recorded in each epoch
@@ -82,9 +83,10 @@
  * Determinism. The same seeds, the same build and the same plim_isa() produce the same bits, for
  * any number of threads.
  *
- * Seeds. A seed is any uint64_t. There is one each for the initial parameters (plim_model_gcn()),
- * the order of batches (plim_train_options_set_seed()), the draws of an estimator
- * (plim_estimator_set_seed()), and the draws of a measurement (plim_probe_options_set_seed()).
+ * Seeds. A seed is any uint64_t. There is one each for the initial parameters (plim_model_gcn(),
+ * plim_model_new()), the order of batches (plim_train_options_set_seed()), the draws and dropout of
+ * an estimator (plim_estimator_set_seed()), and the draws of a measurement
+ * (plim_probe_options_set_seed()).
  *
  * Types. Node ids are int32_t, offsets int64_t, counts size_t, and data float, row-major. Numbers
  * must be finite unless an entry allows INFINITY. Paths are non-empty strings, passed to the
@@ -1851,14 +1853,16 @@ void plim_estimator_free(plim_estimator *estimator);
 /**
  * Sets the seed of the draws and restarts their sequence.
  *
- * Draws depend on the seed, the number of gradients since it was set, and the layer.
+ * Draws depend on the seed, the number of gradients since it was set, and the layer; so do the zeros
+ * of plim_layers_dropout(), and every estimator has them.
  *
  * @param estimator  the estimator.
  * @param seed       any value. Default: 0.
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_estimator_set_seed(plim_estimator *estimator, uint64_t seed);
+plim_status plim_estimator_set_seed(plim_estimator *estimator,
+                                    uint64_t seed);
 
 /**
  * Selects the distribution P that nodes are drawn from. It replaces an earlier choice and earlier
@@ -1961,6 +1965,7 @@ uint32_t plim_estimator_property_of(const plim_estimator *estimator,
  * @param loss        receives the estimate of the objective; may be NULL.
  *
  * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if a batch norm has fewer than 2 rows.
  *         PLIM_ERROR_SHAPE_MISMATCH: widths, number of sample sizes or number of weights do not fit
  *           model and graph.
  *         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training

@@ -471,6 +471,33 @@ static void training_alone_moves_running_statistics(void) {
   plim_graph_free(graph);
 }
 
+static void training_ends_with_the_statistics_of_the_best_epoch(void) {
+  enum { EPOCHS = 25 };
+  plim_graph *graph = sample_graph();
+  plim_model *model = residual();
+  plim_estimator *full = NULL;
+  plim_optimizer *adam = NULL;
+  plim_train_options *options = NULL;
+  plim_history *history = NULL;
+  double losses[EPOCHS], loss = NAN;
+  CHECK_OK(plim_estimator_full(&full));
+  CHECK_OK(plim_optimizer_adam(0.1, &adam));
+  CHECK_OK(plim_train_options_new(&options));
+  CHECK_OK(plim_train_options_set_epochs(options, EPOCHS));
+  CHECK_OK(plim_train_options_set_monitor(options, PLIM_MONITOR_VAL_LOSS));
+  CHECK_OK(plim_train(model, graph, full, adam, options, &history));
+  CHECK_OK(plim_history_copy(history, PLIM_HISTORY_VAL_LOSS, losses, EPOCHS));
+  CHECK(plim_history_best_epoch(history) >= 1 && plim_history_best_epoch(history) < EPOCHS);
+  CHECK_OK(plim_model_evaluate(model, graph, PLIM_SPLIT_VAL, &loss, NULL));
+  CHECK(loss == losses[plim_history_best_epoch(history) - 1]);
+  plim_history_free(history);
+  plim_train_options_free(options);
+  plim_optimizer_free(adam);
+  plim_estimator_free(full);
+  plim_model_free(model);
+  plim_graph_free(graph);
+}
+
 int main(void) {
   RUN(values_are_counted_and_only_neighbours_make_hops);
   RUN(a_model_outlives_its_layers_and_they_can_grow);
@@ -485,5 +512,6 @@ int main(void) {
   RUN(sample_sizes_are_one_per_hop);
   RUN(a_property_depends_on_the_model);
   RUN(training_alone_moves_running_statistics);
+  RUN(training_ends_with_the_statistics_of_the_best_epoch);
   return check_close();
 }
