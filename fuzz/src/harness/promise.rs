@@ -1,11 +1,26 @@
 //! What the header promises of every call, checked after each.
 
-use plimsoll::capi::{PLIM_ERROR_INTERNAL, PLIM_OK, plim_last_error, plim_status, plim_status_name};
+use plimsoll::capi::{
+    PLIM_ERROR_BUFFER_TOO_SMALL, PLIM_ERROR_BUSY, PLIM_ERROR_INTERNAL, PLIM_ERROR_INVALID_ARGUMENT,
+    PLIM_ERROR_INVALID_HANDLE, PLIM_ERROR_NULL_POINTER, PLIM_ERROR_OUT_OF_MEMORY, PLIM_ERROR_POISONED, PLIM_OK,
+    plim_last_error, plim_status, plim_status_name,
+};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
 const HEADER: &str = include_str!("../../../include/plimsoll.h");
+
+/// The common errors of the header, which entries do not list.
+const COMMON: [plim_status; 7] = [
+    PLIM_ERROR_NULL_POINTER,
+    PLIM_ERROR_INVALID_ARGUMENT,
+    PLIM_ERROR_BUFFER_TOO_SMALL,
+    PLIM_ERROR_OUT_OF_MEMORY,
+    PLIM_ERROR_POISONED,
+    PLIM_ERROR_INVALID_HANDLE,
+    PLIM_ERROR_BUSY,
+];
 
 /// A bit for each status.
 fn bit(status: plim_status) -> u32 {
@@ -32,7 +47,9 @@ fn documented() -> &'static HashMap<&'static str, u32> {
             let Some(name) = code.trim_start().strip_prefix("plim_status ") else { continue };
             let Some((name, _)) = name.split_once('(') else { continue };
             let Some((_, text)) = comment.split_once("@return") else { continue };
-            let mut set = 0;
+            // What the top of the header lists as common; internal errors are not among them here.
+            let common = if text.contains("a common error") { &COMMON[..] } else { &[] };
+            let mut set = common.iter().fold(0, |set, &status| set | bit(status));
             let (text, without) = text.split_once("but for").unwrap_or((text, ""));
             for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
                 // "as plim_x()": what that one answers, which stands above.
