@@ -56,7 +56,7 @@ fn cases(letter: char) -> Vec<Case> {
         };
         let mut model = Model::new(layers, 0).unwrap();
         let tensors = model.net().tensors().iter();
-        let tensors: Vec<String> = tensors.map(|t| format!("{} {} {}", t.name, t.rows, t.columns)).collect();
+        let tensors: Vec<String> = tensors.map(|t| format!("{} {} {}", t.name(), t.rows, t.columns)).collect();
         assert_eq!(tensors, file.text(&format!("{key}_tensors")).lines().collect::<Vec<_>>(), "{key} {name}");
         model.set_parameters(&file.floats(&format!("{key}_parameters"))).unwrap();
         model.set_lambda(lambdas[i]).unwrap();

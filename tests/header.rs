@@ -4,8 +4,21 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The nouns in the order in which the header introduces them; a file that is not named here follows by name.
-const ORDER: [&str; 12] =
-    ["status", "graph", "model", "estimator", "optimizer", "progress", "log", "train", "bound", "tail", "plan", "rank"];
+const ORDER: [&str; 13] = [
+    "status",
+    "graph",
+    "layers",
+    "model",
+    "estimator",
+    "optimizer",
+    "progress",
+    "log",
+    "train",
+    "bound",
+    "tail",
+    "plan",
+    "rank",
+];
 
 /// Every module of `src/capi`, in the header's order. cbindgen follows a folder's `mod.rs` by itself.
 fn sources(capi: &Path) -> Vec<PathBuf> {

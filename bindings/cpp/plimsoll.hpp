@@ -112,6 +112,24 @@ enum class Distribution : std::int32_t {
   ladies = PLIM_DISTRIBUTION_LADIES,
 };
 
+/// How the values of neighbours become one.
+enum class Aggregator : std::int32_t {
+  mean = PLIM_AGGREGATOR_MEAN,
+  sum = PLIM_AGGREGATOR_SUM,
+  max = PLIM_AGGREGATOR_MAX,
+};
+
+enum class Activation : std::int32_t {
+  relu = PLIM_ACTIVATION_RELU,
+  leaky_relu = PLIM_ACTIVATION_LEAKY_RELU,
+  elu = PLIM_ACTIVATION_ELU,
+  gelu = PLIM_ACTIVATION_GELU,
+  tanh = PLIM_ACTIVATION_TANH,
+  sigmoid = PLIM_ACTIVATION_SIGMOID,
+};
+
+enum class Norm : std::int32_t { layer = PLIM_NORM_LAYER, batch = PLIM_NORM_BATCH };
+
 enum class Schedule : std::int32_t {
   constant = PLIM_SCHEDULE_CONSTANT,
   inverse = PLIM_SCHEDULE_INVERSE,
@@ -520,11 +538,127 @@ struct Evaluation {
   double accuracy;
 };
 
-/// A graph convolutional network and its parameters.
+/// The operations of a model. Each appends a value, made from the last one; value 0 is the features. Methods that
+/// append or set return the object:
+///
+///     Layers layers(graph.num_features());
+///     layers.sage(16).activation(Activation::relu).dropout(0.5).sage(graph.num_classes());
+///     Model model(layers, 1);
+class Layers : public detail::Handle<plim_layers, plim_layers_free> {
+public:
+  /// No operations, on this many features.
+  explicit Layers(std::size_t num_features)
+      : Handle(make([&](plim_layers **out) { return plim_layers_new(num_features, out); })) {}
+
+  /// Takes over the ownership of a C handle.
+  static Layers adopt(plim_layers *handle) noexcept { return Layers(handle, nullptr); }
+
+  /// The number of the last value; 0 is the features.
+  std::size_t last() const noexcept { return plim_layers_last(get()); }
+  /// The columns of the last value.
+  std::size_t width() const noexcept { return plim_layers_width(get()); }
+  /// The number of sample sizes of a consistent estimator.
+  std::size_t num_hops() const noexcept { return plim_layers_num_hops(get()); }
+
+  /// H W + b
+  Layers &linear(std::size_t width) & { return checked(plim_layers_linear(get(), width)); }
+  Layers &&linear(std::size_t width) && { return std::move(linear(width)); }
+
+  /// Â H W + b
+  Layers &gcn(std::size_t width) & { return checked(plim_layers_gcn(get(), width)); }
+  Layers &&gcn(std::size_t width) && { return std::move(gcn(width)); }
+
+  /// agg(H) W_l + b + H W_r
+  Layers &sage(std::size_t width, Aggregator aggregator = Aggregator::mean) & {
+    return checked(plim_layers_sage(get(), width, static_cast<std::int32_t>(aggregator)));
+  }
+  Layers &&sage(std::size_t width, Aggregator aggregator = Aggregator::mean) && {
+    return std::move(sage(width, aggregator));
+  }
+
+  /// MLP((1 + ε) H + A H), with linear layers of these widths.
+  Layers &gin(Span<const std::size_t> widths) & {
+    return checked(plim_layers_gin(get(), widths.data(), widths.size()));
+  }
+  Layers &&gin(Span<const std::size_t> widths) && { return std::move(gin(widths)); }
+
+  /// agg(H)
+  Layers &aggregate(Aggregator aggregator) & {
+    return checked(plim_layers_aggregate(get(), static_cast<std::int32_t>(aggregator)));
+  }
+  Layers &&aggregate(Aggregator aggregator) && { return std::move(aggregate(aggregator)); }
+
+  /// H ← (1 - α) Â H + α H_0, `hops` times.
+  Layers &propagate(std::size_t hops, double restart = 0) & {
+    return checked(plim_layers_propagate(get(), hops, restart));
+  }
+  Layers &&propagate(std::size_t hops, double restart = 0) && { return std::move(propagate(hops, restart)); }
+
+  Layers &activation(Activation activation) & {
+    return checked(plim_layers_activation(get(), static_cast<std::int32_t>(activation)));
+  }
+  Layers &&activation(Activation function) && { return std::move(activation(function)); }
+
+  /// In training each number becomes 0 with this probability, and is divided by the rest otherwise.
+  Layers &dropout(double rate) & { return checked(plim_layers_dropout(get(), rate)); }
+  Layers &&dropout(double rate) && { return std::move(dropout(rate)); }
+
+  Layers &norm(Norm norm) & { return checked(plim_layers_norm(get(), static_cast<std::int32_t>(norm))); }
+  Layers &&norm(Norm kind) && { return std::move(norm(kind)); }
+
+  /// Goes on from an earlier value.
+  Layers &at(std::size_t value) & { return checked(plim_layers_at(get(), value)); }
+  Layers &&at(std::size_t value) && { return std::move(at(value)); }
+
+  /// H + an earlier value.
+  Layers &add(std::size_t value) & { return checked(plim_layers_add(get(), value)); }
+  Layers &&add(std::size_t value) && { return std::move(add(value)); }
+
+  /// The columns of H, then those of an earlier value.
+  Layers &concat(std::size_t value) & { return checked(plim_layers_concat(get(), value)); }
+  Layers &&concat(std::size_t value) && { return std::move(concat(value)); }
+
+  /// The larger of H and an earlier value, element by element.
+  Layers &max(std::size_t value) & { return checked(plim_layers_max(get(), value)); }
+  Layers &&max(std::size_t value) && { return std::move(max(value)); }
+
+  /// Whether the operation appended last has biases.
+  Layers &set_bias(bool on) & { return checked(plim_layers_set_bias(get(), on ? 1 : 0)); }
+  Layers &&set_bias(bool on) && { return std::move(set_bias(on)); }
+
+  /// ε of the gin() appended last, and whether it is a parameter.
+  Layers &set_epsilon(double epsilon, bool learned = false) & {
+    return checked(plim_layers_set_epsilon(get(), epsilon, learned ? 1 : 0));
+  }
+  Layers &&set_epsilon(double epsilon, bool learned = false) && { return std::move(set_epsilon(epsilon, learned)); }
+
+private:
+  // The second parameter keeps Layers(0), a number of features, apart from a null pointer.
+  Layers(plim_layers *handle, std::nullptr_t) noexcept : Handle(handle) {}
+
+  Layers &checked(plim_status status) {
+    detail::check(status);
+    return *this;
+  }
+};
+
+/// A part of the parameters: rows × columns numbers, row-major, from offset on. A vector has one row.
+struct Tensor {
+  std::string name;
+  std::size_t offset;
+  std::size_t rows;
+  std::size_t columns;
+};
+
+/// A graph neural network and its parameters: a plain GCN, or one made of layers.
 class Model : public detail::Handle<plim_model, plim_model_free> {
 public:
   /// Takes over the ownership of a C handle.
   static Model adopt(plim_model *handle) noexcept { return Model(handle); }
+
+  /// A model of these layers, which are copied. The last value is its output.
+  explicit Model(const Layers &layers, std::uint64_t seed)
+      : Handle(make([&](plim_model **out) { return plim_model_new(layers.get(), seed, out); })) {}
 
   /// A graph convolutional network. {1433, 16, 7} is the 2-layer network for Cora.
   static Model gcn(Span<const std::size_t> widths, std::uint64_t seed) {
@@ -550,6 +684,7 @@ public:
   /// Sets the number of threads, the calling one included; 0 selects the number of available cores.
   void set_threads(std::size_t threads) { detail::check(plim_model_set_threads(get(), threads)); }
 
+  /// The number of layers: of hops, for a model made of layers.
   std::size_t num_layers() const noexcept { return plim_model_num_layers(get()); }
   std::size_t num_parameters() const noexcept { return plim_model_num_parameters(get()); }
 
@@ -564,7 +699,26 @@ public:
     detail::check(plim_model_set_parameters(get(), values.data(), values.size()));
   }
 
-  /// The widths: input, hidden layers, output.
+  /// The tensors that the parameters consist of, in their order.
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> tensors(plim_model_num_tensors(get()));
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const char *name = nullptr;
+      Tensor &tensor = tensors[i];
+      detail::check(plim_model_tensor(get(), i, &name, &tensor.offset, &tensor.rows, &tensor.columns));
+      tensor.name = name;
+    }
+    return tensors;
+  }
+
+  /// The number of columns of each value: first the input width, last the output width.
+  std::vector<std::size_t> value_widths() const {
+    std::vector<std::size_t> widths(plim_model_num_values(get()));
+    detail::check(plim_model_copy_value_widths(get(), widths.data(), widths.size()));
+    return widths;
+  }
+
+  /// The widths of a gcn(): input, hidden layers, output.
   std::vector<std::size_t> widths() const {
     std::vector<std::size_t> widths(num_layers() + 1);
     detail::check(plim_model_copy_widths(get(), widths.data(), widths.size()));
@@ -591,6 +745,16 @@ public:
     return embed(graph, detail::list(nodes), nodes.size(), nodes.size(), layer);
   }
 
+  /// A value of all nodes, one row per node, computed without sampling; 0 is the features.
+  std::vector<float> embed_value(const Graph &graph, std::size_t value) const {
+    return embed_value(graph, nullptr, 0, graph.num_nodes(), value);
+  }
+
+  /// A value of these nodes.
+  std::vector<float> embed_value(const Graph &graph, std::size_t value, Span<const std::int32_t> nodes) const {
+    return embed_value(graph, detail::list(nodes), nodes.size(), nodes.size(), value);
+  }
+
   /// Loss and accuracy on a split, computed without sampling.
   Evaluation evaluate(const Graph &graph, Split split) const {
     Evaluation result{};
@@ -602,7 +766,7 @@ public:
   /// The confusion matrix on a split, computed without sampling. It is square and row-major, with one row per
   /// label and one column per predicted class; its size is the output width.
   std::vector<std::size_t> confusion(const Graph &graph, Split split) const {
-    const std::size_t classes = widths().back();
+    const std::size_t classes = value_widths().back();
     std::vector<std::size_t> matrix(classes * classes);
     detail::check(plim_model_confusion(get(), graph.get(), static_cast<std::int32_t>(split), matrix.data(),
                                        matrix.size()));
@@ -614,7 +778,7 @@ private:
 
   std::vector<float> predict(const Graph &graph, const std::int32_t *nodes, std::size_t count,
                              std::size_t rows) const {
-    std::vector<float> values(rows * widths().back());
+    std::vector<float> values(rows * value_widths().back());
     detail::check(plim_model_predict(get(), graph.get(), nodes, count, values.data(), values.size()));
     return values;
   }
@@ -624,6 +788,14 @@ private:
     // C reports a layer that does not exist, whatever the size of the buffer.
     std::vector<float> values(layer < num_layers() ? rows * widths()[layer + 1] : 0);
     detail::check(plim_model_embed(get(), graph.get(), nodes, count, layer, values.data(), values.size()));
+    return values;
+  }
+
+  std::vector<float> embed_value(const Graph &graph, const std::int32_t *nodes, std::size_t count, std::size_t rows,
+                                 std::size_t value) const {
+    const std::vector<std::size_t> widths = value_widths();
+    std::vector<float> values(value < widths.size() ? rows * widths[value] : 0);
+    detail::check(plim_model_embed_value(get(), graph.get(), nodes, count, value, values.data(), values.size()));
     return values;
   }
 };
@@ -874,6 +1046,11 @@ public:
   }
 
   Property property() const noexcept { return Property{plim_estimator_property(get())}; }
+
+  /// The property for gradients of a model: none if a batch norm sees batches.
+  Property property_of(const Model &model) const noexcept {
+    return Property{plim_estimator_property_of(get(), model.get())};
+  }
 
   /// The gradient over all training nodes.
   Gradient gradient(const Model &model, const Graph &graph) {

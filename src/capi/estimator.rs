@@ -37,6 +37,8 @@ pub const PLIM_PROPERTY_EXACT: u32 = 4;
 #[derive(Clone, Copy, Default)]
 pub struct EstimatorFacts {
     property: u32,
+    /// For a model with a batch norm.
+    property_with_batch_norm: u32,
 }
 
 impl Object for Estimator {
@@ -44,7 +46,10 @@ impl Object for Estimator {
     type Facts = EstimatorFacts;
 
     fn facts(&self) -> EstimatorFacts {
-        EstimatorFacts { property: property_bits(self.property()) }
+        EstimatorFacts {
+            property: property_bits(self.property_with(false)),
+            property_with_batch_norm: property_bits(self.property_with(true)),
+        }
     }
 }
 
@@ -96,13 +101,14 @@ pub unsafe extern "C" fn plim_estimator_unbiased(out: *mut *mut plim_estimator) 
 /// Creates a consistent estimator: the gradient of a batch, from a few nodes drawn at the input of
 /// each layer.
 ///
-/// For each gradient and layer, t nodes are drawn with replacement from a distribution P, see
+/// A layer is a hop here, for a model made of layers: see plim_layers. Operations without neighbours
+/// have no sample size. For each gradient and layer, t nodes are drawn with replacement from a distribution P, see
 /// plim_estimator_set_distribution(). The column of Â of a drawn node u has the weight 1 / (t·P(u)).
 /// The estimate is biased and converges as the sample sizes grow.
 ///
 /// @param sample_sizes  `num_layers` numbers t, the input layer first; 0 makes the input of that
 ///                      layer exact.
-/// @param num_layers    number of layers of the model, at least 1.
+/// @param num_layers    plim_model_num_layers() of the model, at least 1.
 /// @param out           receives the estimator; free it with plim_estimator_free().
 ///
 /// @return PLIM_OK or a common error.
@@ -189,7 +195,8 @@ pub extern "C" fn plim_estimator_free(estimator: *mut plim_estimator) {
 
 /// Sets the seed of the draws and restarts their sequence.
 ///
-/// Draws depend on the seed, the number of gradients since it was set, and the layer.
+/// Draws depend on the seed, the number of gradients since it was set, and the layer; so do the zeros
+/// of plim_layers_dropout(), and every estimator has them.
 ///
 /// @param estimator  the estimator.
 /// @param seed       any value. Default: 0.
@@ -297,6 +304,23 @@ pub extern "C" fn plim_estimator_property(estimator: *const plim_estimator) -> u
     getter(|| Some(ptr::facts(estimator)?.property))
 }
 
+/// Returns the property of an estimator for gradients of a model, in the bits of
+/// plim_estimator_property().
+///
+/// @param estimator  the estimator.
+/// @param model      the model.
+///
+/// @return 0 if the model has a batch norm and the estimator takes a batch: the statistics of one
+///           batch are not those of all nodes.
+///         plim_estimator_property() otherwise. With dropout, the property holds for given zeros.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_estimator_property_of(estimator: *const plim_estimator, model: *const plim_model) -> u32 {
+    getter(|| {
+        let (estimator, model) = (ptr::facts(estimator)?, ptr::facts(model)?);
+        Some(if model.has_batch_norm { estimator.property_with_batch_norm } else { estimator.property })
+    })
+}
+
 /// Estimates the gradient of the objective, and its value, at the model's parameters.
 ///
 /// The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails does not
@@ -315,6 +339,7 @@ pub extern "C" fn plim_estimator_property(estimator: *const plim_estimator) -> u
 /// @param loss        receives the estimate of the objective; may be NULL.
 ///
 /// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: also if a batch norm has fewer than 2 rows.
 ///         PLIM_ERROR_SHAPE_MISMATCH: widths, number of sample sizes or number of weights do not fit
 ///           model and graph.
 ///         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training

@@ -4,6 +4,7 @@ use super::constant::constant;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
 use super::handle::Object;
+use super::layers::plim_layers;
 use super::ptr::{self, Opaque};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result};
@@ -11,7 +12,7 @@ use crate::graph::Split;
 use crate::model::{Model, macro_f1};
 use std::ffi::c_char;
 
-/// A graph convolutional network and its parameters. Free it with plim_model_free().
+/// A graph neural network and its parameters: a plain GCN, or one made of layers. Free it with plim_model_free().
 pub struct plim_model {
     _opaque: [u8; 0],
 }
@@ -21,6 +22,9 @@ pub struct plim_model {
 pub struct ModelFacts {
     num_layers: usize,
     num_parameters: usize,
+    num_tensors: usize,
+    num_values: usize,
+    pub(super) has_batch_norm: bool,
 }
 
 impl Object for Model {
@@ -28,7 +32,13 @@ impl Object for Model {
     type Facts = ModelFacts;
 
     fn facts(&self) -> ModelFacts {
-        ModelFacts { num_layers: self.num_layers(), num_parameters: self.parameters().len() }
+        ModelFacts {
+            num_layers: self.num_layers(),
+            num_parameters: self.parameters().len(),
+            num_tensors: self.net().tensors().len(),
+            num_values: self.net().layers().values().len(),
+            has_batch_norm: self.net().has_batch_norm(),
+        }
     }
 }
 
@@ -67,6 +77,36 @@ pub unsafe extern "C" fn plim_model_gcn(
         // SAFETY: the caller promises `num_widths` readable widths.
         let widths = unsafe { ptr::slice("widths", widths, num_widths) }?;
         out.give(Model::gcn(widths, seed).for_the("parameters")?)
+    })
+}
+
+/// Creates a model of the operations in a plim_layers. The last value is the model's output; predictions
+/// apply a softmax to it.
+///
+/// Each operation says how its parameters start. A model for C classes needs an output of C columns or
+/// more.
+///
+/// @param layers  the operations, which are copied; at least one, and every value must reach the last
+///                value.
+/// @param seed    the same seed creates the same parameters.
+/// @param out     receives the model; free it with plim_model_free().
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: the last value is the features, or a value does not reach it;
+///           the message names the value.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_model_new(
+    layers: *const plim_layers,
+    seed: u64,
+    out: *mut *mut plim_model,
+) -> plim_status {
+    guard(|| {
+        // SAFETY: the caller promises `out` is NULL or valid for one write.
+        let out = unsafe { ptr::out("out", out) }?;
+        let layers = ptr::handle("layers", layers)?;
+        let layers = layers.read()?.clone();
+        out.give(Model::new(layers, seed).for_the("parameters")?)
     })
 }
 
@@ -178,11 +218,12 @@ pub extern "C" fn plim_model_set_threads(model: *mut plim_model, threads: usize)
     guard(|| ptr::handle("model", model)?.write()?.set_threads(threads))
 }
 
-/// Returns the number of layers, one less than the number of widths.
+/// Returns the number of layers: of hops, for a model made of layers (see plim_layers).
 ///
 /// @param model  the model.
 ///
-/// @return the number of layers.
+/// @return the number of layers, which is the number of sample sizes of a consistent estimator. For
+///         plim_model_gcn(), one less than the number of widths.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_model_num_layers(model: *const plim_model) -> usize {
     getter(|| Some(ptr::facts(model)?.num_layers))
@@ -198,7 +239,8 @@ pub extern "C" fn plim_model_num_parameters(model: *const plim_model) -> usize {
     getter(|| Some(ptr::facts(model)?.num_parameters))
 }
 
-/// Copies all parameters: W(0), W(1), …, each row-major with fan_in rows and fan_out columns.
+/// Copies all parameters: W(0), W(1), …, each row-major with fan_in rows and fan_out columns. For a
+/// model made of layers, plim_model_tensor() lists what stands where.
 ///
 /// @param model     the model.
 /// @param dst       receives plim_model_num_parameters() values.
@@ -244,13 +286,69 @@ pub unsafe extern "C" fn plim_model_set_parameters(
     })
 }
 
-/// Copies the widths: input, hidden layers, output.
+/// Returns the number of tensors that the parameters consist of.
+///
+/// @param model  the model.
+///
+/// @return the number of tensors; for plim_model_gcn(), one per layer.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_model_num_tensors(model: *const plim_model) -> usize {
+    getter(|| Some(ptr::facts(model)?.num_tensors))
+}
+
+/// Returns the name and the place of a tensor in the parameters.
+///
+/// Tensors stand one after the other in the array of plim_model_get_parameters(), without gaps, each
+/// row-major. The name is `v{i}.{tensor}`, where i is the number of the operation that it belongs to:
+/// "v1.lin_l.weight". A matrix has fan_in rows and fan_out columns. plim_layers_linear() and the other
+/// operations list their tensors, in this order. Running statistics of norms are no tensors.
+///
+/// @param model    the model.
+/// @param index    0 .. plim_model_num_tensors() - 1.
+/// @param name     receives the name, a string that lives as long as the model; may be NULL.
+/// @param offset   receives the position of the first number in the parameters; may be NULL.
+/// @param rows     receives the number of rows, 1 for a vector; may be NULL.
+/// @param columns  receives the number of columns; may be NULL.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_model_tensor(
+    model: *const plim_model,
+    index: usize,
+    name: *mut *const c_char,
+    offset: *mut usize,
+    rows: *mut usize,
+    columns: *mut usize,
+) -> plim_status {
+    guard(|| {
+        let model = ptr::handle("model", model)?;
+        // SAFETY: the caller promises `name` is NULL or valid for one write.
+        let name = unsafe { ptr::optional_out("name", name) }?;
+        // SAFETY: the caller promises the same of the other three.
+        let offset = unsafe { ptr::optional_out("offset", offset) }?;
+        // SAFETY: as above.
+        let rows = unsafe { ptr::optional_out("rows", rows) }?;
+        // SAFETY: as above.
+        let columns = unsafe { ptr::optional_out("columns", columns) }?;
+        let model = model.read()?;
+        let tensor = model.tensor(index)?;
+        name.into_iter().for_each(|out| out.set(tensor.c_name().as_ptr()));
+        offset.into_iter().for_each(|out| out.set(tensor.offset));
+        rows.into_iter().for_each(|out| out.set(tensor.rows));
+        columns.into_iter().for_each(|out| out.set(tensor.columns));
+        Ok(())
+    })
+}
+
+/// Copies the widths of a model of plim_model_gcn(): input, hidden layers, output.
 ///
 /// @param model     the model.
 /// @param dst       receives plim_model_num_layers() + 1 widths.
 /// @param capacity  number of widths that fit in `dst`.
 ///
 /// @return PLIM_OK or a common error.
+///         PLIM_ERROR_UNSUPPORTED: the model is made of layers.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_copy_widths(
@@ -263,6 +361,40 @@ pub unsafe extern "C" fn plim_model_copy_widths(
         let model = model.read()?;
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         unsafe { ptr::buffer("dst", dst, capacity, model.widths()?.len()) }?.put(model.widths()?);
+        Ok(())
+    })
+}
+
+/// Returns the number of values: one more than the number of operations, since value 0 is the features.
+///
+/// @param model  the model.
+///
+/// @return the number of values; for plim_model_gcn(), twice the number of layers.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_model_num_values(model: *const plim_model) -> usize {
+    getter(|| Some(ptr::facts(model)?.num_values))
+}
+
+/// Copies the number of columns of each value. The first is the model's input width, the last its
+/// output width.
+///
+/// @param model     the model.
+/// @param dst       receives plim_model_num_values() widths.
+/// @param capacity  number of widths that fit in `dst`.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_model_copy_value_widths(
+    model: *const plim_model,
+    dst: *mut usize,
+    capacity: usize,
+) -> plim_status {
+    guard(|| {
+        let model = ptr::handle("model", model)?;
+        let widths = model.read()?.value_widths()?;
+        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+        unsafe { ptr::buffer("dst", dst, capacity, widths.len()) }?.put(&widths);
         Ok(())
     })
 }
@@ -307,7 +439,8 @@ pub unsafe extern "C" fn plim_model_predict(
     })
 }
 
-/// Computes hidden representations H(layer + 1) exactly, without sampling.
+/// Computes hidden representations H(layer + 1) of a model of plim_model_gcn() exactly, without
+/// sampling. See plim_model_embed_value() for models made of layers.
 ///
 /// @param model      the model.
 /// @param graph      a graph whose number of features is the model's input width.
@@ -320,6 +453,7 @@ pub unsafe extern "C" fn plim_model_predict(
 /// @param capacity   number of values that fit in `dst`.
 ///
 /// @return as plim_model_predict().
+///         PLIM_ERROR_UNSUPPORTED: the model is made of layers.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_embed(
@@ -341,6 +475,46 @@ pub unsafe extern "C" fn plim_model_embed(
         // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
         let buffer = unsafe { ptr::buffer("dst", dst, capacity, needed) }?;
         model.embed(&graph, nodes, layer, |rows| buffer.put(rows)).for_the("embedding")
+    })
+}
+
+/// Computes a value of a model exactly, in evaluation mode: the result of one of its operations.
+///
+/// Values are numbered as in plim_layers: 0 is the features, i the result of the operation appended as
+/// number i. plim_model_gcn() has the values graph convolution, ReLU, graph convolution, ….
+///
+/// @param model      the model.
+/// @param graph      a graph whose number of features is the model's input width.
+/// @param nodes      `num_nodes` node ids, which may repeat; (NULL, 0) for all nodes.
+/// @param num_nodes  length of `nodes`.
+/// @param value      0 .. plim_model_num_values() - 1; the last value is the inputs of the softmax
+///                   (logits).
+/// @param dst        receives one row per node, row-major; the number of columns is that of
+///                   plim_model_copy_value_widths().
+/// @param capacity   number of values that fit in `dst`.
+///
+/// @return as plim_model_predict().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_model_embed_value(
+    model: *const plim_model,
+    graph: *const plim_graph,
+    nodes: *const i32,
+    num_nodes: usize,
+    value: usize,
+    dst: *mut f32,
+    capacity: usize,
+) -> plim_status {
+    guard(|| {
+        let (model, graph) = (ptr::handle("model", model)?, ptr::handle("graph", graph)?);
+        let (model, graph) = (model.read()?, graph.read()?);
+        let width = model.value_width(value)?;
+        // SAFETY: the caller promises `num_nodes` readable ids.
+        let nodes = unsafe { ptr::list_or_all("nodes", nodes, num_nodes) }?;
+        let needed = elements(nodes.map_or(graph.num_nodes(), <[i32]>::len), width)?;
+        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+        let buffer = unsafe { ptr::buffer("dst", dst, capacity, needed) }?;
+        model.embed_value(&graph, nodes, value, |rows| buffer.put(rows)).for_the("embedding")
     })
 }
 

@@ -89,7 +89,12 @@ impl Estimator {
     /// What is claimed of its gradients of this model. The statistics of a batch are those of no other batch, so that nothing is
     /// claimed where a norm takes them; dropout leaves the claim as it is, for given masks.
     pub fn property_of(&self, model: &Model) -> Property {
-        if model.net().has_batch_norm() && self.kind.takes_batch() { Property::NONE } else { self.property() }
+        self.property_with(model.net().has_batch_norm())
+    }
+
+    /// The same for a model of which only this is known.
+    pub fn property_with(&self, batch_norm: bool) -> Property {
+        if batch_norm && self.kind.takes_batch() { Property::NONE } else { self.property() }
     }
 
     /// Whether it takes no batch and uses all training items.

@@ -1,7 +1,7 @@
 //! Prediction, hidden representations and evaluation: exact passes, no draws.
 
 use super::{Model, Room, Workspace};
-use crate::error::{Error, Result, try_filled};
+use crate::error::{Error, Result, try_filled, try_with_capacity};
 use crate::graph::{Graph, Split};
 use crate::kernel::Pick;
 use crate::sample::{Draws, Key};
@@ -52,6 +52,14 @@ impl Model {
             check_finite(workspace.output())?;
             Ok(take(workspace.output()))
         })
+    }
+
+    /// The columns of all values.
+    pub fn value_widths(&self) -> Result<Vec<usize>> {
+        let values = self.net.layers().values();
+        let mut widths = try_with_capacity(values.len())?;
+        widths.extend(values.iter().map(|value| value.width));
+        Ok(widths)
     }
 
     /// The columns of a value.

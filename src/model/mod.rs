@@ -14,7 +14,7 @@ use crate::error::{Error, Result, try_copied, try_with_capacity};
 use crate::fork;
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Threads, table};
-use crate::nn::{Layers, Mode, Net, Program, Request};
+use crate::nn::{Layers, Mode, Net, Program, Request, Tensor};
 use crate::random::{Purpose, Stream};
 use crate::sample::{Cut, Sampler};
 use std::ops::Range;
@@ -111,6 +111,14 @@ impl Model {
     /// The layers and the places of their tensors.
     pub fn net(&self) -> &Net {
         &self.net
+    }
+
+    /// A tensor by its number.
+    pub fn tensor(&self, index: usize) -> Result<&Tensor> {
+        let tensors = self.net.tensors();
+        let missing =
+            || Error::InvalidArgument(format!("index = {index}, but the model has {} tensors", tensors.len()));
+        tensors.get(index).ok_or_else(missing)
     }
 
     /// Identifies the layers: two models with the same number need the same cuts.

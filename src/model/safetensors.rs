@@ -68,7 +68,7 @@ impl Stored {
 /// The tensors of a file for a model made of layers.
 fn tensors_of(net: &Net) -> Vec<Stored> {
     let parameters = net.tensors().iter().map(|tensor| Stored {
-        name: tensor.name.clone(),
+        name: tensor.name().to_string(),
         place: tensor.range(),
         matrix: tensor.is_matrix.then_some((tensor.rows, tensor.columns)),
         is_state: false,

@@ -6,6 +6,8 @@ use crate::error::{Error, Result, try_copied, try_reserve};
 pub const MOST_OPERATIONS: usize = 1000;
 /// Hops that a model may have.
 pub const MOST_HOPS: usize = 64;
+/// Linear layers that a GIN's MLP may have.
+pub const MOST_LINEAR: usize = 64;
 
 /// How the values of neighbours become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -238,8 +240,9 @@ impl Layers {
 
     /// MLP((1 + ε) H + A H) with linear layers of these widths.
     pub fn gin(&mut self, widths: &[usize]) -> Result<()> {
-        let Some(&width) = widths.last() else {
-            return Err(Error::InvalidArgument("gin: num_widths = 0: there is no linear layer".to_string()));
+        let Some(&width) = widths.last().filter(|_| widths.len() <= MOST_LINEAR) else {
+            let text = format!("gin: num_widths = {} is outside [1, {MOST_LINEAR}]", widths.len());
+            return Err(Error::InvalidArgument(text));
         };
         for (i, &width) in widths.iter().enumerate() {
             check_width(&format!("gin: widths[{i}]"), width)?;
@@ -298,7 +301,7 @@ impl Layers {
     pub fn concat(&mut self, value: usize) -> Result<()> {
         self.check_value("concat", value)?;
         let width = self.width() + self.values[value].width;
-        check_width("concat: the width of both", width)?;
+        check_width("concat: the sum of the widths", width)?;
         self.append(Op::Concat { value }, width)
     }
 
@@ -360,13 +363,15 @@ impl Layers {
     /// Checks that these layers make a model: every value reaches the last one.
     pub fn check_complete(&self) -> Result<()> {
         if self.last == 0 {
-            return Err(Error::InvalidArgument("the last value is 0, the features: there is no operation".to_string()));
+            let text = "layers: the last value is 0, the features; a model needs an operation on them";
+            return Err(Error::InvalidArgument(text.to_string()));
         }
         let mut used = vec![false; self.values.len()];
         used[self.last] = true;
         for (i, value) in self.values.iter().enumerate().skip(1).rev() {
             if !used[i] {
-                let text = format!("value {i} ({}) does not reach the last value, {}", value.op.name(), self.last);
+                let text =
+                    format!("layers: value {i} ({}) does not reach the last value, {}", value.op.name(), self.last);
                 return Err(Error::InvalidArgument(text));
             }
             used[value.input] = true;
@@ -379,7 +384,10 @@ impl Layers {
 
     fn newest(&mut self, what: &str) -> Result<&mut Op> {
         if !self.fresh {
-            let text = format!("{what}: no operation has been appended to value {}", self.last);
+            let text = match self.values.len() {
+                1 => format!("{what}: there is no operation yet"),
+                _ => format!("{what}: set it right after its operation; value {} was gone back to since", self.last),
+            };
             return Err(Error::InvalidArgument(text));
         }
         Ok(&mut self.values[self.last].op)
@@ -387,7 +395,7 @@ impl Layers {
 
     fn check_value(&self, name: &str, value: usize) -> Result<()> {
         if value >= self.values.len() {
-            let text = format!("{name}: value = {value}, but the largest is {}", self.values.len() - 1);
+            let text = format!("{name}: value = {value}, but the largest is {} so far", self.values.len() - 1);
             return Err(Error::InvalidArgument(text));
         }
         Ok(())

@@ -107,7 +107,7 @@ impl Lower<'_> {
     /// The place of a tensor of a value.
     fn tensor(&self, value: usize, name: &str) -> Option<Range<usize>> {
         let wanted = format!("v{value}.{name}");
-        self.net.tensors_of(value).iter().find(|tensor| tensor.name == wanted).map(|tensor| tensor.range())
+        self.net.tensors_of(value).iter().find(|tensor| tensor.name() == wanted).map(|tensor| tensor.range())
     }
 
     fn matmul(&mut self, input: Source, value: usize, name: &str, width: usize) -> Source {

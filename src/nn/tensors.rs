@@ -5,6 +5,7 @@ use super::program::{Program, Request};
 use crate::error::{Error, Result, try_reserve, try_with_capacity};
 use crate::fork;
 use crate::random::{Purpose, Stream};
+use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +23,7 @@ enum Start {
 #[derive(Debug)]
 pub struct Tensor {
     /// `v{value}.{name}`
-    pub name: String,
+    name: CString,
     /// Its first place in the flat parameters.
     pub offset: usize,
     /// Its rows; a vector has one.
@@ -35,6 +36,16 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// `v{value}.{name}`
+    pub fn name(&self) -> &str {
+        self.name.to_str().unwrap_or_default()
+    }
+
+    /// The name as a C string, which lives as long as the net.
+    pub fn c_name(&self) -> &CStr {
+        &self.name
+    }
+
     /// Its place in the flat parameters.
     pub fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.rows * self.columns
@@ -151,6 +162,8 @@ impl Net {
             let text = format!("{name}: {rows} x {columns} numbers make more parameters than memory holds");
             return Err(Error::InvalidArgument(text));
         };
+        let name = CString::new(name).map_err(|_| Error::Internal("a tensor's name holds a zero byte".to_string()))?;
+        try_reserve(&mut self.tensors, 1, "tensors")?;
         self.tensors.push(Tensor { name, offset: self.num_parameters, rows, columns, is_matrix, start });
         self.num_parameters = count;
         Ok(())

@@ -9,6 +9,7 @@ enum { PARAMETERS = 32, RESULTS = SAMPLE_NODES * SAMPLE_CLASSES, CELLS = SAMPLE_
 static plim_graph *graph = NULL;
 static plim_model *model = NULL;
 static plim_estimator *estimator = NULL;
+static plim_layers *layers = NULL;
 static float probabilities[RESULTS];
 
 /* Outputs, which a call with a bad handle must not change. */
@@ -41,10 +42,33 @@ static plim_status embed_graph(void *h) {
   return plim_model_embed(model, (plim_graph *)h, NULL, 0, 1, floats, RESULTS);
 }
 static plim_status evaluate_graph(void *h) { return plim_model_evaluate(model, (plim_graph *)h, 0, &number, NULL); }
+static plim_status embed_value_graph(void *h) {
+  return plim_model_embed_value(model, (plim_graph *)h, NULL, 0, 3, floats, RESULTS);
+}
 static plim_status confusion_graph(void *h) { return plim_model_confusion(model, (plim_graph *)h, 0, sizes, CELLS); }
 static plim_status gradient_graph(void *h) {
   return plim_estimator_gradient(estimator, model, (plim_graph *)h, NULL, 0, floats, PARAMETERS, &number);
 }
+
+static plim_status layers_linear(void *h) { return plim_layers_linear((plim_layers *)h, 4); }
+static plim_status layers_gcn(void *h) { return plim_layers_gcn((plim_layers *)h, 4); }
+static plim_status layers_sage(void *h) { return plim_layers_sage((plim_layers *)h, 4, 0); }
+static plim_status layers_aggregate(void *h) { return plim_layers_aggregate((plim_layers *)h, 0); }
+static plim_status layers_propagate(void *h) { return plim_layers_propagate((plim_layers *)h, 2, 0.5); }
+static plim_status layers_activation(void *h) { return plim_layers_activation((plim_layers *)h, 0); }
+static plim_status layers_dropout(void *h) { return plim_layers_dropout((plim_layers *)h, 0.5); }
+static plim_status layers_norm(void *h) { return plim_layers_norm((plim_layers *)h, 0); }
+static plim_status layers_at(void *h) { return plim_layers_at((plim_layers *)h, 0); }
+static plim_status layers_add(void *h) { return plim_layers_add((plim_layers *)h, 0); }
+static plim_status layers_concat(void *h) { return plim_layers_concat((plim_layers *)h, 0); }
+static plim_status layers_max(void *h) { return plim_layers_max((plim_layers *)h, 0); }
+static plim_status layers_set_bias(void *h) { return plim_layers_set_bias((plim_layers *)h, 0); }
+static plim_status layers_set_epsilon(void *h) { return plim_layers_set_epsilon((plim_layers *)h, 0.5, 1); }
+static plim_status layers_gin(void *h) {
+  static const size_t widths[1] = {4};
+  return plim_layers_gin((plim_layers *)h, widths, 1);
+}
+static plim_status model_new(void *h) { return plim_model_new((plim_layers *)h, 0, &made); }
 
 static plim_status model_save(void *h) { return plim_model_save((plim_model *)h, files_path("never-written")); }
 static plim_status model_clone(void *h) { return plim_model_clone((plim_model *)h, &made); }
@@ -64,6 +88,13 @@ static plim_status embed_model(void *h) {
   return plim_model_embed((plim_model *)h, graph, NULL, 0, 1, floats, RESULTS);
 }
 static plim_status evaluate_model(void *h) { return plim_model_evaluate((plim_model *)h, graph, 0, &number, NULL); }
+static plim_status embed_value_model(void *h) {
+  return plim_model_embed_value((plim_model *)h, graph, NULL, 0, 3, floats, RESULTS);
+}
+static plim_status model_copy_value_widths(void *h) { return plim_model_copy_value_widths((plim_model *)h, sizes, 4); }
+static plim_status model_tensor(void *h) {
+  return plim_model_tensor((plim_model *)h, 0, NULL, &sizes[0], &sizes[1], &sizes[2]);
+}
 static plim_status confusion_model(void *h) { return plim_model_confusion((plim_model *)h, graph, 0, sizes, CELLS); }
 static plim_status gradient_model(void *h) {
   return plim_estimator_gradient(estimator, (plim_model *)h, graph, NULL, 0, floats, PARAMETERS, &number);
@@ -105,9 +136,26 @@ static const function functions[] = {
     {"graph", "plim_graph_copy_labels", graph_copy_labels},
     {"graph", "plim_model_predict, its graph", predict_graph},
     {"graph", "plim_model_embed, its graph", embed_graph},
+    {"graph", "plim_model_embed_value, its graph", embed_value_graph},
     {"graph", "plim_model_evaluate, its graph", evaluate_graph},
     {"graph", "plim_model_confusion, its graph", confusion_graph},
     {"graph", "plim_estimator_gradient, its graph", gradient_graph},
+    {"layers", "plim_layers_linear", layers_linear},
+    {"layers", "plim_layers_gcn", layers_gcn},
+    {"layers", "plim_layers_sage", layers_sage},
+    {"layers", "plim_layers_aggregate", layers_aggregate},
+    {"layers", "plim_layers_propagate", layers_propagate},
+    {"layers", "plim_layers_activation", layers_activation},
+    {"layers", "plim_layers_dropout", layers_dropout},
+    {"layers", "plim_layers_norm", layers_norm},
+    {"layers", "plim_layers_at", layers_at},
+    {"layers", "plim_layers_add", layers_add},
+    {"layers", "plim_layers_concat", layers_concat},
+    {"layers", "plim_layers_max", layers_max},
+    {"layers", "plim_layers_set_bias", layers_set_bias},
+    {"layers", "plim_layers_set_epsilon", layers_set_epsilon},
+    {"layers", "plim_layers_gin", layers_gin},
+    {"layers", "plim_model_new", model_new},
     {"model", "plim_model_save", model_save},
     {"model", "plim_model_clone", model_clone},
     {"model", "plim_model_set_regularization", model_set_regularization},
@@ -117,6 +165,9 @@ static const function functions[] = {
     {"model", "plim_model_copy_widths", model_copy_widths},
     {"model", "plim_model_predict", predict_model},
     {"model", "plim_model_embed", embed_model},
+    {"model", "plim_model_embed_value", embed_value_model},
+    {"model", "plim_model_copy_value_widths", model_copy_value_widths},
+    {"model", "plim_model_tensor", model_tensor},
     {"model", "plim_model_evaluate", evaluate_model},
     {"model", "plim_model_confusion", confusion_model},
     {"model", "plim_estimator_gradient, its model", gradient_model},
@@ -167,13 +218,19 @@ static void check_silent(void *handle) {
   CHECK(plim_graph_num_nodes(g) == 0 && plim_graph_num_edges(g) == 0 && plim_graph_num_features(g) == 0);
   CHECK(plim_graph_num_classes(g) == 0 && plim_graph_split_size(g, PLIM_SPLIT_TRAIN) == 0);
   CHECK(plim_model_num_layers((plim_model *)handle) == 0 && plim_model_num_parameters((plim_model *)handle) == 0);
+  CHECK(plim_model_num_tensors((plim_model *)handle) == 0 && plim_model_num_values((plim_model *)handle) == 0);
   CHECK(plim_estimator_property((plim_estimator *)handle) == 0);
+  CHECK(plim_estimator_property_of((plim_estimator *)handle, model) == 0);
+  CHECK(plim_estimator_property_of(estimator, (plim_model *)handle) == 0);
+  CHECK(plim_layers_last((plim_layers *)handle) == 0 && plim_layers_width((plim_layers *)handle) == 0);
+  CHECK(plim_layers_num_hops((plim_layers *)handle) == 0);
 }
 
 static void free_as_everything(void *handle) {
   plim_graph_free((plim_graph *)handle);
   plim_model_free((plim_model *)handle);
   plim_estimator_free((plim_estimator *)handle);
+  plim_layers_free((plim_layers *)handle);
 }
 
 static void check_unharmed(void) {
@@ -181,6 +238,7 @@ static void check_unharmed(void) {
   sample_predict(model, graph, again);
   CHECK_BITS(probabilities, again, RESULTS);
   CHECK(plim_estimator_property(estimator) == PLIM_PROPERTY_UNBIASED);
+  CHECK(plim_layers_last(layers) == 1 && plim_layers_width(layers) == 3 && plim_layers_num_hops(layers) == 1);
 }
 
 static void foreign_pointers_are_no_handles(void) {
@@ -203,6 +261,7 @@ static void foreign_pointers_are_no_handles(void) {
     check_refused("graph", strangers[i], what);
     check_refused("model", strangers[i], what);
     check_refused("estimator", strangers[i], what);
+    check_refused("layers", strangers[i], what);
     check_silent(strangers[i]);
     free_as_everything(strangers[i]);
   }
@@ -218,6 +277,10 @@ static void a_handle_of_another_type_is_refused(void) {
   check_refused("model", estimator, "an estimator");
   check_refused("estimator", graph, "a graph");
   check_refused("estimator", model, "a model");
+  check_refused("layers", graph, "a graph");
+  check_refused("layers", model, "a model");
+  check_refused("layers", estimator, "an estimator");
+  check_refused("model", layers, "layers");
   CHECK(plim_graph_num_nodes((plim_graph *)(void *)model) == 0);
   CHECK(plim_model_num_parameters((plim_model *)(void *)graph) == 0);
   CHECK(plim_estimator_property((plim_estimator *)(void *)graph) == 0);
@@ -227,6 +290,8 @@ static void a_handle_of_another_type_is_refused(void) {
   plim_model_free((plim_model *)(void *)estimator);
   plim_estimator_free((plim_estimator *)(void *)graph);
   plim_estimator_free((plim_estimator *)(void *)model);
+  plim_layers_free((plim_layers *)(void *)model);
+  plim_model_free((plim_model *)(void *)layers);
   check_unharmed();
 }
 
@@ -243,7 +308,10 @@ static void a_freed_handle_stays_dead(void) {
   plim_graph *old_graph = sample_graph(), *others[40];
   plim_model *old_model = sample_model(2);
   plim_estimator *old_estimator = NULL;
+  plim_layers *old_layers = NULL;
   CHECK_OK(plim_estimator_unbiased(&old_estimator));
+  CHECK_OK(plim_layers_new(5, &old_layers));
+  plim_layers_free(old_layers);
   plim_graph_free(old_graph);
   plim_model_free(old_model);
   plim_estimator_free(old_estimator);
@@ -251,6 +319,8 @@ static void a_freed_handle_stays_dead(void) {
     check_refused("graph", old_graph, "a freed graph");
     check_refused("model", old_model, "a freed model");
     check_refused("estimator", old_estimator, "a freed estimator");
+    check_refused("layers", old_layers, "freed layers");
+    check_silent(old_layers);
     check_silent(old_graph);
     check_silent(old_model);
     check_silent(old_estimator);
@@ -302,6 +372,8 @@ int main(void) {
   graph = sample_graph();
   model = sample_model(2);
   CHECK_OK(plim_estimator_unbiased(&estimator));
+  CHECK_OK(plim_layers_new(SAMPLE_FEATURES, &layers));
+  CHECK_OK(plim_layers_sage(layers, 3, PLIM_AGGREGATOR_MAX));
   sample_predict(model, graph, probabilities);
   RUN(foreign_pointers_are_no_handles);
   RUN(a_handle_of_another_type_is_refused);
@@ -309,6 +381,7 @@ int main(void) {
   RUN(a_freed_handle_stays_dead);
   RUN(handles_are_never_handed_out_again);
   RUN(a_null_handle_is_a_null_pointer);
+  plim_layers_free(layers);
   plim_estimator_free(estimator);
   plim_model_free(model);
   plim_graph_free(graph);

@@ -159,7 +159,7 @@ impl Reference {
         let place = |value: usize| {
             let prefix = format!("v{value}.");
             let tensors = net.tensors_of(value).iter();
-            tensors.map(|t| (t.name[prefix.len()..].to_string(), t.offset, (t.rows, t.columns))).collect::<Vec<_>>()
+            tensors.map(|t| (t.name()[prefix.len()..].to_string(), t.offset, (t.rows, t.columns))).collect::<Vec<_>>()
         };
         let mut hop = 0;
         let mut hops = Vec::new();
@@ -463,7 +463,7 @@ pub fn set_moderate_parameters(model: &mut Model, world: &World, random: &mut Ra
     let mut w: Vec<f64> = Vec::new();
     for tensor in model.net().tensors() {
         let bound = if tensor.is_matrix { 1.5 / (tensor.rows as f64).sqrt() } else { 0.5 };
-        let centre = if tensor.name.ends_with(".weight") && !tensor.is_matrix { 1.0 } else { 0.0 };
+        let centre = if tensor.name().ends_with(".weight") && !tensor.is_matrix { 1.0 } else { 0.0 };
         w.extend((0..tensor.rows * tensor.columns).map(|_| f64::from(random.float(centre - bound, centre + bound))));
     }
     let reference = Reference::new(model, world, &[], &[], None);

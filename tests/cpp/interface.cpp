@@ -21,7 +21,7 @@ constexpr bool moves_only = std::is_nothrow_move_constructible_v<T> && std::is_n
                             !std::is_copy_constructible_v<T> && !std::is_copy_assignable_v<T>;
 static_assert(moves_only<Graph> && moves_only<Model> && moves_only<Estimator> && moves_only<Optimizer>);
 static_assert(moves_only<TrainOptions> && moves_only<History> && moves_only<TrainResult>);
-static_assert(moves_only<RankData>);
+static_assert(moves_only<Layers> && moves_only<RankData>);
 static_assert(moves_only<Ids> && moves_only<EdgeListOptions> && moves_only<NamedGraph>);
 static_assert(moves_only<ProbeOptions> && moves_only<Tail> && moves_only<Plan>);
 static_assert(sizeof(Graph) == sizeof(void *) && sizeof(Model) == sizeof(void *) && sizeof(History) == sizeof(void *),
@@ -38,6 +38,12 @@ static_assert(static_cast<int>(Normalization::symmetric) == 0 && static_cast<int
               static_cast<int>(Normalization::none) == 2);
 static_assert(static_cast<int>(Distribution::uniform) == 0 && static_cast<int>(Distribution::importance) == 1 &&
               static_cast<int>(Distribution::neighbors) == 2 && static_cast<int>(Distribution::ladies) == 3);
+static_assert(static_cast<int>(Aggregator::mean) == 0 && static_cast<int>(Aggregator::sum) == 1 &&
+              static_cast<int>(Aggregator::max) == 2);
+static_assert(static_cast<int>(Activation::relu) == 0 && static_cast<int>(Activation::leaky_relu) == 1 &&
+              static_cast<int>(Activation::elu) == 2 && static_cast<int>(Activation::gelu) == 3 &&
+              static_cast<int>(Activation::tanh) == 4 && static_cast<int>(Activation::sigmoid) == 5);
+static_assert(static_cast<int>(Norm::layer) == 0 && static_cast<int>(Norm::batch) == 1);
 static_assert(static_cast<int>(Schedule::constant) == 0 && static_cast<int>(Schedule::inverse) == 1 &&
               static_cast<int>(Schedule::inverse_sqrt) == 2);
 static_assert(static_cast<int>(Unit::updates) == 0 && static_cast<int>(Unit::epochs) == 1);
@@ -101,7 +107,7 @@ void every_constant_of_the_c_header_has_a_name() {
   std::size_t count = 0;
   const std::set<std::string> named = names(cpp_header, "PLIM_");
   for (const char *kind : {"SPLIT", "NORMALIZATION", "DISTRIBUTION", "PROPERTY", "SCHEDULE", "HISTORY", "MONITOR", "LOG",
-                           "TAIL", "PLAN", "RANK"}) {
+                           "TAIL", "PLAN", "RANK", "AGGREGATOR", "ACTIVATION", "NORM"}) {
     for (const std::string &constant : names(c_header, std::string("PLIM_") + kind + "_")) {
       ++count;
       if (!CHECK(named.count(constant) == 1)) {

@@ -24,6 +24,7 @@ class Parameter:
             raise SystemExit(f"header.py cannot read the parameter {declaration!r}")
         const, self.type, stars, self.name = match.groups()
         self.const, self.doc = bool(const), ""
+        self.points = False  # whether it receives a string of the library's
         if self.type in handles:
             self.kind = {1: "handle", 2: "out handle"}.get(len(stars))
         elif self.type in callbacks and not stars:
@@ -34,6 +35,8 @@ class Parameter:
             self.kind = "scalar"
         elif self.type in SCALARS and len(stars) == 1:
             self.kind = "buffer" if not const else "text" if self.type == "char" else "array"
+        elif self.type == "char" and const and len(stars) == 2:
+            self.kind, self.type, self.points = "buffer", "uint64_t", True
         else:
             self.kind = None
         if self.kind is None:

@@ -107,6 +107,11 @@ def variations():
         world.cached["plim_estimator"] = world.new("estimator_consistent", worlds.cells("N", [300, 300]), 2)
         world.cached["plim_optimizer"] = world.new("optimizer_sgd", 0.1)
 
+    def layered(world):
+        """A model of layers with a batch norm, and an optimizer for it."""
+        world.cached["plim_model"] = world.new("model_new", world.handle("plim_layers"), 3)
+        world.cached["plim_optimizer"] = world.new("optimizer_adam", 0.1)
+
     def big_model(world):
         world.cached["plim_model"] = world.new("model_gcn", worlds.cells("N", [3, 40000, 2]), 3, 1)
         world.cached["plim_optimizer"] = world.new("optimizer_adam", 0.1)
@@ -146,6 +151,10 @@ def variations():
                 ("with threads", threads, "plim_model_clone"), ("sparse", sparse, "plim_estimator_gradient"),
                 ("unbiased", estimator("unbiased"), "plim_estimator_gradient"),
                 ("unbiased", estimator("unbiased"), "plim_train"), ("full", estimator("full"), "plim_train"))
+    for function in ("plim_model_clone", "plim_model_predict", "plim_model_embed_value", "plim_model_evaluate",
+                     "plim_estimator_gradient", "plim_train", "plim_tail_new"):
+        yield "layers", layered, function
+    yield "layers, full", both(layered, estimator("full")), "plim_train"
     for number in range(4):
         yield f"distribution {number}", distribution(number), "plim_estimator_gradient"
 

@@ -47,7 +47,7 @@ LENGTHS = {
     "plim_rank_data_new_sparse.indptr": "num_documents + 1",
     "plim_rank_data_new_sparse.indices": "indptr[num_documents]",
     "plim_rank_data_new_sparse.values": "indptr[num_documents]", "plim_graph_view_csr.values": "indptr[num_nodes]", "plim_confusion_macro_f1.confusion": "num_classes × num_classes",
-    "plim_model_gcn.widths": "num_widths", "plim_estimator_consistent.sample_sizes": "num_layers",
+    "plim_model_gcn.widths": "num_widths", "plim_layers_gin.widths": "num_widths", "plim_estimator_consistent.sample_sizes": "num_layers",
     "plim_bound_linear.deltas": "t - 1",
 }
 
@@ -62,6 +62,8 @@ NUMBERS = {
     "diameter": 2.0, "rho": 0.5, "c": 1.0, "d_f": 1.0, "initial_gap": 1.0, "tau": 0.1, "epsilon": 0.1,
     "plim_plan_new.delta": 0.9, "plim_plan_new.epsilon": 1.0, "plim_plan_new.t": 1,
     "separator": 44, "header": 2, "source": 0, "target": 1, "weight": -1, "repeated": 1, "id": 1,
+    "width": 4, "aggregator": 2, "hops": 2, "restart": 0.1, "activation": 1, "rate": 0.5, "norm": 1, "value": 3, "learned": 1,
+    "index": 1, "plim_layers_at.value": 1,
     "sample_size": 100, "draws": 20, "plim_tail_fit.draws": 1000,
 }
 
@@ -115,7 +117,7 @@ class World:
     def __getattr__(self, name):
         """world.graph_free(…) is plim_graph_free(…)."""
         if not name.startswith(("graph_", "model_", "estimator_", "optimizer_", "train", "history_", "probe_", "tail_",
-                                "plan_", "rank_", "ids_", "edge_list_", "last_error", "sample_", "bound_")):
+                                "plan_", "rank_", "layers_", "ids_", "edge_list_", "last_error", "sample_", "bound_")):
             raise AttributeError(name)
         return getattr(self.library, "plim_" + name)
 
@@ -187,6 +189,15 @@ class World:
 
     def make_model(self):
         return self.new("model_gcn", cells("N", WIDTHS), len(WIDTHS), 3)
+
+    def make_layers(self):
+        """Values 1 to 4; the last operation is one that every setter speaks of."""
+        layers = self.new("layers_new", FEATURES)
+        self.ok("layers_gcn", layers, CLASSES)
+        self.ok("layers_activation", layers, 0)
+        self.ok("layers_norm", layers, 1)
+        self.ok("layers_gin", layers, cells("N", [4, CLASSES]), 2)
+        return layers
 
     def make_estimator(self):
         return self.new("estimator_consistent", cells("N", [4, 4]), 2)
@@ -300,6 +311,20 @@ class World:
                  bytes(gradient)]
         self.estimator_free(estimator)
         self.graph_free(graph)
+        return state
+
+    def witness_layers(self, layers):
+        state = [self.layers_last(layers), self.layers_width(layers), self.layers_num_hops(layers)]
+        out = ctypes.c_void_p(0)
+        state.append(self.model_new(layers, 3, ctypes.addressof(out)))
+        if out.value:
+            count, graph = self.model_num_parameters(out.value), self.make_graph()
+            values, width = self.model_num_values(out.value), self.layers_width(layers)
+            state += [self.copied("model_get_parameters", "f", count, out.value),
+                      self.copied("model_copy_value_widths", "N", values, out.value),
+                      self.copied("model_predict", "f", NODES * width, out.value, graph, None, 0)]
+            self.graph_free(graph)
+            self.model_free(out.value)
         return state
 
     def witness_estimator(self, estimator):
@@ -463,6 +488,9 @@ class World:
         for name, (_, size) in outs.items():
             if before[name][size:] != after[name][size:]:
                 raise AssertionError(f"{function.name} wrote beyond {name}")
+        for p in function.parameters:  # the string counts, not its address
+            if p.kind == "buffer" and p.points and p.name in after and after[p.name] != before[p.name]:
+                after[p.name] = ctypes.string_at(struct.unpack_from("N", after[p.name])[0])
         handles = {p.name: struct.unpack_from("N", after[p.name])[0] for p in function.parameters
                    if p.kind == "out handle" and p.name in after and before[p.name] != after[p.name]}
         return Result(returned, message, before, after, handles)

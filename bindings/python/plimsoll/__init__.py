@@ -27,7 +27,8 @@ from .errors import (BadFormatError, BufferTooSmallError, BusyError, CancelledEr
 from .estimator import Estimator, Gradient
 from .graph import Graph
 from .ids import Ids
-from .model import Evaluation, Model, macro_f1
+from .layers import Layers
+from .model import Evaluation, Model, Tensor, macro_f1
 from .optimizer import Minimum, Optimizer
 from .rank import RankData, RankEvaluation
 from .sklearn import GCNClassifier
@@ -47,8 +48,9 @@ def isa() -> str:
 
 
 __all__ = [
-    "Graph", "Ids", "Model", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress", "Evaluation", "Gradient",
-    "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability", "TailFit",
+    "Graph", "Ids", "Layers", "Model", "Tensor", "Estimator", "Optimizer", "train", "History", "Adaptive", "Progress",
+    "Evaluation", "Gradient", "Minimum", "macro_f1", "RankData", "RankEvaluation", "GCNClassifier", "Tail", "tail_probability",
+    "TailFit",
     "tail_fit", "Plan", "sample_size", "sample_epsilon", "sample_delta", "bounds", "isa", "PlimsollError",
     "NullPointerError", "InvalidArgumentError",
     "ShapeMismatchError", "MissingDataError", "BufferTooSmallError", "FileError", "BadFormatError", "OutOfMemoryError",

@@ -123,6 +123,7 @@ sizes, i32s, i64s, f32s, f64s = (Array(t) for t in (np.uintp, np.int32, np.int64
 handle = Object(ctypes.c_void_p)
 out_handle = Kind(ctypes.POINTER(ctypes.c_void_p))
 bytes_out = Kind(ctypes.c_char_p)
+out_text = Kind(ctypes.POINTER(ctypes.c_char_p))
 address = Kind(ctypes.c_void_p)
 oracle = Kind(ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double),
                                ctypes.POINTER(ctypes.c_double), ctypes.c_size_t))
@@ -187,6 +188,28 @@ FUNCTIONS = {
     "plim_graph_copy_split": of(status, graph=handle, split=i32, dst=i32s, capacity=size),
     "plim_graph_copy_labels": of(status, graph=handle, dst=i32s, capacity=size),
 
+    "plim_layers_new": of(status, num_features=size, out=out_handle),
+    "plim_layers_free": of(none, layers=handle),
+    "plim_layers_last": of(size, layers=handle),
+    "plim_layers_width": of(size, layers=handle),
+    "plim_layers_num_hops": of(size, layers=handle),
+    "plim_layers_linear": of(status, layers=handle, width=size),
+    "plim_layers_gcn": of(status, layers=handle, width=size),
+    "plim_layers_sage": of(status, layers=handle, width=size, aggregator=i32),
+    "plim_layers_gin": of(status, layers=handle, widths=sizes, num_widths=size),
+    "plim_layers_aggregate": of(status, layers=handle, aggregator=i32),
+    "plim_layers_propagate": of(status, layers=handle, hops=size, restart=f64),
+    "plim_layers_activation": of(status, layers=handle, activation=i32),
+    "plim_layers_dropout": of(status, layers=handle, rate=f64),
+    "plim_layers_norm": of(status, layers=handle, norm=i32),
+    "plim_layers_at": of(status, layers=handle, value=size),
+    "plim_layers_add": of(status, layers=handle, value=size),
+    "plim_layers_concat": of(status, layers=handle, value=size),
+    "plim_layers_max": of(status, layers=handle, value=size),
+    "plim_layers_set_bias": of(status, layers=handle, on=i32),
+    "plim_layers_set_epsilon": of(status, layers=handle, epsilon=f64, learned=i32),
+
+    "plim_model_new": of(status, layers=handle, seed=u64, out=out_handle),
     "plim_model_gcn": of(status, widths=sizes, num_widths=size, seed=u64, out=out_handle),
     "plim_model_load": of(status, path=text, out=out_handle),
     "plim_model_save": of(status, model=handle, path=text),
@@ -199,6 +222,13 @@ FUNCTIONS = {
     "plim_model_get_parameters": of(status, model=handle, dst=f32s, capacity=size),
     "plim_model_set_parameters": of(status, model=handle, src=f32s, count=size),
     "plim_model_copy_widths": of(status, model=handle, dst=sizes, capacity=size),
+    "plim_model_num_tensors": of(size, model=handle),
+    "plim_model_tensor": of(
+        status, model=handle, index=size, name=out_text, offset=sizes, rows=sizes, columns=sizes),
+    "plim_model_num_values": of(size, model=handle),
+    "plim_model_copy_value_widths": of(status, model=handle, dst=sizes, capacity=size),
+    "plim_model_embed_value": of(
+        status, model=handle, graph=handle, nodes=i32s, num_nodes=size, value=size, dst=f32s, capacity=size),
     "plim_model_predict": of(
         status, model=handle, graph=handle, nodes=i32s, num_nodes=size, probabilities=f32s, capacity=size),
     "plim_model_embed": of(
@@ -218,6 +248,7 @@ FUNCTIONS = {
     "plim_estimator_set_weights": of(status, estimator=handle, weights=f64s, num_nodes=size),
     "plim_estimator_set_draws": of(status, estimator=handle, layer=size, nodes=i32s, count=size),
     "plim_estimator_property": of(u32, estimator=handle),
+    "plim_estimator_property_of": of(u32, estimator=handle, model=handle),
     "plim_estimator_gradient": of(
         status, estimator=handle, model=handle, graph=handle, batch=i32s, batch_size=size, gradient=f32s,
         capacity=size, loss=f64s),
@@ -356,6 +387,9 @@ FUNCTIONS = {
 SPLITS = ("train", "val", "test")
 NORMALIZATIONS = ("symmetric", "row", "none")
 DISTRIBUTIONS = ("uniform", "importance", "neighbors", "ladies")
+AGGREGATORS = ("mean", "sum", "max")
+ACTIVATIONS = ("relu", "leaky_relu", "elu", "gelu", "tanh", "sigmoid")
+NORMS = ("layer", "batch")
 SCHEDULES = ("constant", "inverse", "inverse_sqrt")
 UNITS = ("updates", "epochs")
 HISTORY = ("train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss", "sample_size", "error", "val_ndcg")

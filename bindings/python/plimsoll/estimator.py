@@ -101,6 +101,11 @@ class Estimator(Handle):
         bits = ask("plim_estimator_property", self)
         return frozenset(name for name, bit in _abi.PROPERTIES.items() if bits & bit)
 
+    def property_of(self, model: Model) -> FrozenSet[str]:
+        """The property for gradients of a model: empty if a batch norm sees batches, `properties` otherwise."""
+        bits = ask("plim_estimator_property_of", self, model)
+        return frozenset(name for name, bit in _abi.PROPERTIES.items() if bits & bit)
+
     def gradient(self, model: Model, graph: Union[Graph, RankData], batch: Any = None, *,
                  out: Optional[np.ndarray] = None) -> Gradient:
         """Estimates the gradient and the objective at the model's parameters. Each call draws new samples.

@@ -1,15 +1,17 @@
-"""Graph convolutional networks."""
+"""Graph neural networks: plain GCNs, and models made of layers."""
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Type, TypeVar
+import ctypes
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
 
 import numpy as np
 
 from . import _abi
 from ._arrays import floats, integers, optional_integers, output
 from ._lib import SavedHandle, ask, call, make
-from .errors import InvalidArgumentError, ShapeMismatchError
+from .errors import InvalidArgumentError, ShapeMismatchError, UnsupportedError
 from .graph import Graph
+from .layers import Layers
 
 M = TypeVar("M", bound="Model")
 
@@ -23,8 +25,29 @@ class Evaluation(NamedTuple):
     accuracy: float
 
 
+class Tensor(NamedTuple):
+    """The place of a tensor in Model.parameters."""
+
+    #: The position of its first number.
+    offset: int
+    #: (fan_in, fan_out); a vector has 1 row.
+    shape: Tuple[int, int]
+
+    def of(self, flat: np.ndarray) -> np.ndarray:
+        """Returns this tensor's part of an array like Model.parameters or a gradient, as a view of this shape."""
+        rows, columns = self.shape
+        return flat[self.offset:self.offset + rows * columns].reshape(self.shape)
+
+
 class Model(SavedHandle):
-    """A graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), with a softmax instead of the ReLU at the end.
+    """A graph neural network: one made of layers, or the plain GCN of Model.gcn().
+
+        pl.Model(pl.Layers(8).sage(16).relu().dropout(0.5).sage(3), seed=1)
+
+    layers          the operations, which are copied; the last value is the output, before a softmax.
+    seed            the same seed draws the same parameters.
+    regularization  λ of the penalty λ/2 ‖W‖² over all parameters.
+    threads         number of threads; 0 for the number of available cores.
 
     A model can be copied and pickled. A copy has the same number of threads; an unpickled model has 1.
     """
@@ -32,9 +55,17 @@ class Model(SavedHandle):
     __slots__ = ()
     _free = "plim_model_free"
 
+    def __init__(self, layers: Layers, *, seed: int = 0, regularization: float = 0.0, threads: int = 1):
+        self._handle = None
+        self._handle = make("plim_model_new", layers, seed)
+        self.set_regularization(regularization)
+        self.set_threads(threads)
+
     @classmethod
     def gcn(cls: Type[M], widths: Sequence[int], *, seed: int = 0, regularization: float = 0.0, threads: int = 1) -> M:
-        """A network with random parameters. [1433, 16, 7] is the 2-layer network for Cora.
+        """A graph convolutional network: H(l+1) = ReLU(Â H(l) W(l)), with a softmax instead of the ReLU at the end.
+
+        [1433, 16, 7] is the 2-layer network for Cora.
 
         widths          number of features, hidden widths, number of classes.
         seed            the parameters are drawn uniformly from ±sqrt(6 / (fan_in + fan_out)).
@@ -112,6 +143,7 @@ class Model(SavedHandle):
 
     @property
     def num_layers(self) -> int:
+        """Number of layers: of hops, for a model made of layers."""
         return ask("plim_model_num_layers", self)
 
     @property
@@ -121,10 +153,45 @@ class Model(SavedHandle):
 
     @property
     def widths(self) -> List[int]:
-        """The widths: input, hidden layers, output."""
+        """The widths of a gcn(): input, hidden layers, output."""
         widths = np.empty(self.num_layers + 1, np.uintp)
         call("plim_model_copy_widths", self, widths, len(widths))
         return [int(width) for width in widths]
+
+    @property
+    def value_widths(self) -> List[int]:
+        """The number of columns of each value: first the input width, last the output width."""
+        widths = np.empty(ask("plim_model_num_values", self), np.uintp)
+        call("plim_model_copy_value_widths", self, widths, len(widths))
+        return [int(width) for width in widths]
+
+    @property
+    def tensors(self) -> Dict[str, Tensor]:
+        """The places of the tensors in the parameters, by name: {"v1.lin.weight": Tensor(0, (8, 16)), …}."""
+        tensors: Dict[str, Tensor] = {}
+        for index in range(ask("plim_model_num_tensors", self)):
+            name, place = ctypes.c_char_p(), np.empty((3, 1), np.uintp)
+            call("plim_model_tensor", self, index, ctypes.byref(name), *place)
+            offset, rows, columns = (int(number) for number in place[:, 0])
+            tensors[(name.value or b"").decode()] = Tensor(offset, (rows, columns))
+        return tensors
+
+    def state_dict(self) -> Dict[str, np.ndarray]:
+        """Returns copies of the tensors of the parameters, by name. Running statistics of norms are not among them."""
+        flat = self.parameters
+        return {name: tensor.of(flat).copy() for name, tensor in self.tensors.items()}
+
+    def load_state_dict(self, arrays: Mapping[str, Any]) -> None:
+        """Sets tensors by name; a tensor that is not named keeps its numbers. All shapes are checked first."""
+        tensors, flat = self.tensors, self.parameters
+        for name, values in arrays.items():
+            if name not in tensors:
+                raise InvalidArgumentError(f"there is no tensor {name!r}; there are {', '.join(tensors)}")
+            array = floats(name, np.atleast_2d(np.asarray(values)), ndim=2)
+            if array.shape != tensors[name].shape:
+                raise ShapeMismatchError(f"{name} has shape {array.shape}, not {tensors[name].shape}")
+            tensors[name].of(flat)[...] = array
+        self.parameters = flat
 
     @property
     def parameters(self) -> np.ndarray:
@@ -161,17 +228,27 @@ class Model(SavedHandle):
         out    a float32 array for the result.
         """
         nodes, count = optional_integers("nodes", nodes)
-        rows = output(out, (_length(graph, nodes), self.widths[-1]))
+        rows = output(out, (_length(graph, nodes), self.value_widths[-1]))
         call("plim_model_predict", self, graph, nodes, count, rows, rows.size)
         return rows
 
     def embed(self, graph: Graph, layer: int, nodes: Any = None, *, out: Optional[np.ndarray] = None) -> np.ndarray:
-        """Computes hidden representations H(layer + 1), one row per node. The last layer returns logits."""
+        """Computes hidden representations H(layer + 1) of a gcn(), one row per node. The last layer returns logits."""
         if not 0 <= layer < self.num_layers:
             raise InvalidArgumentError(f"layer = {layer} is outside [0, {self.num_layers})")
         nodes, count = optional_integers("nodes", nodes)
         rows = output(out, (_length(graph, nodes), self.widths[layer + 1]))
         call("plim_model_embed", self, graph, nodes, count, layer, rows, rows.size)
+        return rows
+
+    def embed_value(self, graph: Graph, value: int, nodes: Any = None, *, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Computes a value without sampling, one row per node: 0 is the features, i what operation i returns."""
+        widths = self.value_widths
+        if not 0 <= value < len(widths):
+            raise InvalidArgumentError(f"value = {value} is outside [0, {len(widths)})")
+        nodes, count = optional_integers("nodes", nodes)
+        rows = output(out, (_length(graph, nodes), widths[value]))
+        call("plim_model_embed_value", self, graph, nodes, count, value, rows, rows.size)
         return rows
 
     def evaluate(self, graph: Graph, split: str) -> Evaluation:
@@ -186,12 +263,18 @@ class Model(SavedHandle):
         Its size is the model's output width, which may exceed the number of classes. macro_f1() reduces it to
         one number.
         """
-        matrix = np.empty((self.widths[-1],) * 2, np.uintp)
+        matrix = np.empty((self.value_widths[-1],) * 2, np.uintp)
         call("plim_model_confusion", self, graph, _abi.number("split", split, _abi.SPLITS), matrix, matrix.size)
         return matrix.astype(np.int64)
 
     def __repr__(self) -> str:
-        return "<plimsoll.Model, closed>" if self.closed else f"<plimsoll.Model of widths {self.widths}>"
+        if self.closed:
+            return "<plimsoll.Model, closed>"
+        try:
+            return f"<plimsoll.Model of widths {self.widths}>"
+        except UnsupportedError:
+            values = self.value_widths
+            return f"<plimsoll.Model of {len(values) - 1} operations, {values[0]} features to {values[-1]} outputs>"
 
 
 def macro_f1(confusion: Any) -> float:

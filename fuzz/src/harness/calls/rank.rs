@@ -28,7 +28,7 @@ impl Machine<'_> {
             return self.pick(Kind::Model);
         }
         let scores = |(kind, handle): &&(Kind, usize)| {
-            *kind == Kind::Model && Self::widths(without_provenance_mut(*handle)).last() == Some(&1)
+            *kind == Kind::Model && Self::output_width(without_provenance_mut(*handle)) == 1
         };
         if let Some((_, handle)) = self.live.iter().rev().find(scores) {
             return without_provenance_mut(*handle);
@@ -98,7 +98,7 @@ impl Machine<'_> {
                 2 => {
                     let (model, graph) = (self.pick(Kind::Model), self.pick(Kind::Graph));
                     let split = self.constant(2);
-                    let classes = Self::widths(model).last().copied().unwrap_or(0);
+                    let classes = Self::output_width(model);
                     let mut room = self.room::<usize>(classes * classes);
                     let (to, told) = (room.pointer(), room.told);
                     let status = call("plim_model_confusion", || plim_model_confusion(model, graph, split, to, told));
@@ -287,6 +287,9 @@ impl Machine<'_> {
                     let (model, ranking) = (self.pick_scorer(), self.pick::<plim_rank_data>(Kind::Ranking));
                     let (estimator, optimizer) = (self.pick_ranker(), self.pick(Kind::Optimizer));
                     let options = self.pick(Kind::Options);
+                    if self.wrote && Self::has_no_file(model) {
+                        return;
+                    }
                     self.context.model.set(model.addr());
                     self.context.answer.set(i32::from(self.input.byte() > 0xe0));
                     self.make(Kind::History, "plim_rank_train", |out| {

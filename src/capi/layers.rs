@@ -1,0 +1,413 @@
+//! Models from layers: the list of operations that plim_model_new() takes.
+
+use super::constant::{Constant, constant};
+use super::guard::{getter, guard};
+use super::handle::Object;
+use super::ptr::{self, Opaque};
+use super::status::plim_status;
+use crate::error::{ForThe, Result};
+use crate::nn::{Activation, Aggregator, Layers, Norm};
+
+/// The operations of a model, in the order in which you append them. Free it with plim_layers_free().
+///
+/// plim_model_new() makes a model of them. GraphSAGE with dropout, for 8 features and 3 classes:
+///
+///     plim_layers *layers = NULL;
+///     plim_model *model = NULL;
+///     plim_status s = plim_layers_new(8, &layers);
+///     if (!s) s = plim_layers_sage(layers, 16, PLIM_AGGREGATOR_MEAN);
+///     if (!s) s = plim_layers_activation(layers, PLIM_ACTIVATION_RELU);
+///     if (!s) s = plim_layers_dropout(layers, 0.5);
+///     if (!s) s = plim_layers_sage(layers, 3, PLIM_AGGREGATOR_MEAN);
+///     if (!s) s = plim_model_new(layers, 1, &model);
+///     plim_layers_free(layers);
+///
+/// Values. Each operation makes a value: a matrix with one row per node. Value 0 is the features;
+/// the operation appended as number i makes value i. An operation reads the last value, H in the
+/// formulas. plim_layers_at() makes an earlier value the last one, for residuals and branches. The
+/// last value is the output of the model, before the softmax. At most 1000 operations.
+///
+/// Hops. Only plim_layers_gcn(), plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
+/// (one hop each) and plim_layers_propagate() (`hops` of them) look at neighbours. A consistent
+/// estimator takes one sample size per hop, in the order of the operations. At most 64 hops.
+///
+/// Edges. plim_layers_gcn() and plim_layers_propagate() use Â: the normalisation, the edge weights
+/// and the self-loops of the graph. plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
+/// use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX ignores weights.
+///
+/// Modes. Gradients and training run in training mode: dropout is on, and a batch norm uses the
+/// statistics of the rows at hand. Predictions, evaluations and plim_model_embed_value() run in
+/// evaluation mode: dropout is off, and a batch norm uses its running statistics, which only training
+/// updates. Measurements switch dropout off.
+///
+/// Names and meaning are those of PyTorch Geometric, with its defaults.
+pub struct plim_layers {
+    _opaque: [u8; 0],
+}
+
+/// What the getters of layers return.
+#[derive(Clone, Copy, Default)]
+pub struct LayersFacts {
+    last: usize,
+    width: usize,
+    num_hops: usize,
+}
+
+impl Object for Layers {
+    const NAME: &'static str = "plim_layers";
+    type Facts = LayersFacts;
+
+    fn facts(&self) -> LayersFacts {
+        LayersFacts { last: self.last(), width: self.width(), num_hops: self.num_hops() }
+    }
+}
+
+impl Opaque for plim_layers {
+    type Object = Layers;
+}
+
+/// Σ_u a_vu h_u / Σ_u a_vu, over the neighbours u of v with edge weights a_vu; 0 where Σ_u a_vu is 0.
+pub const PLIM_AGGREGATOR_MEAN: i32 = 0;
+/// Σ_u a_vu h_u.
+pub const PLIM_AGGREGATOR_SUM: i32 = 1;
+/// The largest number of each column over the neighbours, without weights; 0 without neighbours. Of
+/// equal numbers, the neighbour with the lowest id receives the gradient.
+pub const PLIM_AGGREGATOR_MAX: i32 = 2;
+
+impl Constant for Aggregator {
+    const ARGUMENT: &'static str = "aggregator";
+    const PREFIX: &'static str = "PLIM_AGGREGATOR_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_AGGREGATOR_MEAN, Aggregator::Mean),
+        (PLIM_AGGREGATOR_SUM, Aggregator::Sum),
+        (PLIM_AGGREGATOR_MAX, Aggregator::Max),
+    ];
+}
+
+/// max(x, 0).
+pub const PLIM_ACTIVATION_RELU: i32 = 0;
+/// x, or 0.01 x where x < 0.
+pub const PLIM_ACTIVATION_LEAKY_RELU: i32 = 1;
+/// x, or e^x - 1 where x < 0.
+pub const PLIM_ACTIVATION_ELU: i32 = 2;
+/// x Φ(x), where Φ is the distribution function of the standard normal distribution.
+pub const PLIM_ACTIVATION_GELU: i32 = 3;
+/// tanh(x).
+pub const PLIM_ACTIVATION_TANH: i32 = 4;
+/// 1 / (1 + e^-x).
+pub const PLIM_ACTIVATION_SIGMOID: i32 = 5;
+
+impl Constant for Activation {
+    const ARGUMENT: &'static str = "activation";
+    const PREFIX: &'static str = "PLIM_ACTIVATION_";
+    const ALL: &'static [(i32, Self)] = &[
+        (PLIM_ACTIVATION_RELU, Activation::Relu),
+        (PLIM_ACTIVATION_LEAKY_RELU, Activation::LeakyRelu),
+        (PLIM_ACTIVATION_ELU, Activation::Elu),
+        (PLIM_ACTIVATION_GELU, Activation::Gelu),
+        (PLIM_ACTIVATION_TANH, Activation::Tanh),
+        (PLIM_ACTIVATION_SIGMOID, Activation::Sigmoid),
+    ];
+}
+
+/// Mean and variance of each row, over its columns.
+pub const PLIM_NORM_LAYER: i32 = 0;
+/// Mean and variance of each column, over nodes.
+pub const PLIM_NORM_BATCH: i32 = 1;
+
+impl Constant for Norm {
+    const ARGUMENT: &'static str = "norm";
+    const PREFIX: &'static str = "PLIM_NORM_";
+    const ALL: &'static [(i32, Self)] = &[(PLIM_NORM_LAYER, Norm::Layer), (PLIM_NORM_BATCH, Norm::Batch)];
+}
+
+/// Appends to, or otherwise changes, the layers of a handle.
+fn change(layers: *mut plim_layers, work: impl FnOnce(&mut Layers) -> Result<()>) -> plim_status {
+    guard(|| work(&mut *ptr::handle("layers", layers)?.write()?))
+}
+
+/// Creates a list without operations; its last value is 0, the features.
+///
+/// @param num_features  number of features of the graphs that the model will read, 1 .. INT32_MAX.
+/// @param out           receives the layers; free them with plim_layers_free().
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_layers_new(num_features: usize, out: *mut *mut plim_layers) -> plim_status {
+    // SAFETY: the caller promises `out` is NULL or valid for one write.
+    guard(|| unsafe { ptr::out("out", out) }?.give(Layers::new(num_features)?))
+}
+
+/// Frees layers. Models made of them are not affected.
+///
+/// @param layers  the layers; NULL and handles that are not live are ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_layers_free(layers: *mut plim_layers) {
+    getter(|| {
+        ptr::free(layers);
+        Some(())
+    })
+}
+
+/// Returns the number of the last value: the one that the next operation reads.
+///
+/// @param layers  the layers.
+///
+/// @return the number of the value; 0 is the features. 0 also for a handle that is not live.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_layers_last(layers: *const plim_layers) -> usize {
+    getter(|| Some(ptr::facts(layers)?.last))
+}
+
+/// Returns the number of columns of the last value.
+///
+/// @param layers  the layers.
+///
+/// @return the width, at least 1. 0 for a handle that is not live.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_layers_width(layers: *const plim_layers) -> usize {
+    getter(|| Some(ptr::facts(layers)?.width))
+}
+
+/// Returns the number of hops of all operations: the number of sample sizes of a consistent estimator.
+///
+/// @param layers  the layers.
+///
+/// @return the number of hops.
+#[unsafe(no_mangle)]
+pub extern "C" fn plim_layers_num_hops(layers: *const plim_layers) -> usize {
+    getter(|| Some(ptr::facts(layers)?.num_hops))
+}
+
+/// Appends a linear layer: H W + b, without neighbours.
+///
+/// W and b are drawn uniformly from ±1/sqrt(fan_in), where fan_in is the width of H. Tensors: `weight`,
+/// `bias`.
+///
+/// @param layers  the layers.
+/// @param width   number of columns of the new value, 1 .. INT32_MAX.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_linear(layers: *mut plim_layers, width: usize) -> plim_status {
+    change(layers, |layers| layers.linear(width))
+}
+
+/// Appends a graph convolution: Â H W + b. One hop.
+///
+/// W is drawn uniformly from ±sqrt(6 / (fan_in + width)), where fan_in is the width of H; b is 0.
+/// Tensors: `lin.weight`, `bias`. plim_graph_set_normalization() selects Â.
+///
+/// @param layers  the layers.
+/// @param width   number of columns of the new value, 1 .. INT32_MAX.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_gcn(layers: *mut plim_layers, width: usize) -> plim_status {
+    change(layers, |layers| layers.graph_convolution(width))
+}
+
+/// Appends a GraphSAGE layer: agg(H) W_l + b + H W_r. One hop.
+///
+/// W_l, W_r and b are drawn uniformly from ±1/sqrt(fan_in), where fan_in is the width of H. Tensors:
+/// `lin_l.weight`, `lin_l.bias`, `lin_r.weight`.
+///
+/// @param layers      the layers.
+/// @param width       number of columns of the new value, 1 .. INT32_MAX.
+/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_sage(layers: *mut plim_layers, width: usize, aggregator: i32) -> plim_status {
+    change(layers, |layers| layers.sage(width, constant::<Aggregator>(aggregator)?))
+}
+
+/// Appends a graph isomorphism layer: MLP((1 + ε) H + A H). One hop.
+///
+/// The MLP has `num_widths` linear layers with ReLU between them. Their weights and biases are drawn
+/// uniformly from ±1/sqrt(fan_in), where fan_in is the input width of each. Tensors: `nn.0.weight`,
+/// `nn.0.bias`, `nn.2.weight`, `nn.2.bias`, …, and `eps` if ε is a parameter.
+/// plim_layers_set_epsilon() sets ε; it is 0 unless set.
+///
+/// @param layers      the layers.
+/// @param widths      `num_widths` widths of the outputs of the linear layers, 1 .. INT32_MAX each; the
+///                    last one is the number of columns of the new value.
+/// @param num_widths  1 .. 64.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_layers_gin(
+    layers: *mut plim_layers,
+    widths: *const usize,
+    num_widths: usize,
+) -> plim_status {
+    guard(|| {
+        let layers = ptr::handle("layers", layers)?;
+        // SAFETY: the caller promises `num_widths` readable widths.
+        let widths = unsafe { ptr::slice("widths", widths, num_widths) }?;
+        layers.write()?.gin(widths).for_the("widths")
+    })
+}
+
+/// Appends an aggregation of neighbours: agg(H), without parameters. One hop.
+///
+/// @param layers      the layers.
+/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_aggregate(layers: *mut plim_layers, aggregator: i32) -> plim_status {
+    change(layers, |layers| layers.aggregate(constant::<Aggregator>(aggregator)?))
+}
+
+/// Appends a propagation: H ← (1 - α) Â H + α H_0, `hops` times, where H_0 is the value it starts from;
+/// without parameters.
+///
+/// With α = 0 and a linear layer this is SGC, with α > 0 after an MLP it is APPNP.
+///
+/// @param layers   the layers.
+/// @param hops     number of steps and of hops, 1 .. 64.
+/// @param restart  α, in [0, 1).
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_propagate(layers: *mut plim_layers, hops: usize, restart: f64) -> plim_status {
+    change(layers, |layers| layers.propagate(hops, restart))
+}
+
+/// Appends a function of each number.
+///
+/// @param layers      the layers.
+/// @param activation  PLIM_ACTIVATION_RELU, PLIM_ACTIVATION_LEAKY_RELU, PLIM_ACTIVATION_ELU,
+///                    PLIM_ACTIVATION_GELU, PLIM_ACTIVATION_TANH or PLIM_ACTIVATION_SIGMOID.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_activation(layers: *mut plim_layers, activation: i32) -> plim_status {
+    change(layers, |layers| layers.activation(constant::<Activation>(activation)?))
+}
+
+/// Appends dropout: in training mode each number becomes 0 with probability p, and is divided by 1 - p
+/// otherwise. In evaluation mode numbers stay as they are.
+///
+/// Which numbers become 0 depends on the estimator's seed, the number of gradients since it was set,
+/// the value, the node and the column, and not on the other nodes of the batch. The property of an
+/// estimator holds for given zeros.
+///
+/// @param layers  the layers.
+/// @param rate    p, in [0, 1).
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_dropout(layers: *mut plim_layers, rate: f64) -> plim_status {
+    change(layers, |layers| layers.dropout(rate))
+}
+
+/// Appends a norm: γ (h - mean) / sqrt(variance + 1e-5) + β, with γ and β per column.
+///
+/// γ starts at 1, β at 0. Tensors: `weight` (γ), `bias` (β). A batch norm also has running statistics,
+/// which are no parameters: they start at mean 0 and variance 1, and each step of training moves them
+/// by 0.1 towards those of the step (variance with n - 1). In training mode its statistics are over all
+/// nodes with the full estimator, and over the rows at hand with any other, so that such an estimator
+/// has no property: see plim_estimator_property_of(). A gradient with fewer than 2 rows fails with
+/// PLIM_ERROR_INVALID_ARGUMENT.
+///
+/// @param layers  the layers.
+/// @param norm    PLIM_NORM_LAYER or PLIM_NORM_BATCH.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_norm(layers: *mut plim_layers, norm: i32) -> plim_status {
+    change(layers, |layers| layers.norm(constant::<Norm>(norm)?))
+}
+
+/// Goes on from an earlier value: makes it the last one. It appends no operation.
+///
+/// @param layers  the layers.
+/// @param value   0 for the features, or the number of an operation appended so far.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_at(layers: *mut plim_layers, value: usize) -> plim_status {
+    change(layers, |layers| layers.at(value))
+}
+
+/// Appends a sum: H + the other value.
+///
+/// @param layers  the layers.
+/// @param value   the other value, as for plim_layers_at(); its width is that of H.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the widths differ.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_add(layers: *mut plim_layers, value: usize) -> plim_status {
+    change(layers, |layers| layers.add(value))
+}
+
+/// Appends a concatenation: the columns of H, then those of the other value.
+///
+/// @param layers  the layers.
+/// @param value   the other value, as for plim_layers_at(); both widths together are at most INT32_MAX.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_concat(layers: *mut plim_layers, value: usize) -> plim_status {
+    change(layers, |layers| layers.concat(value))
+}
+
+/// Appends a maximum: the larger number of H and the other value, element by element. Where both are
+/// equal, H receives the gradient.
+///
+/// @param layers  the layers.
+/// @param value   the other value, as for plim_layers_at(); its width is that of H.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_SHAPE_MISMATCH: the widths differ.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_max(layers: *mut plim_layers, value: usize) -> plim_status {
+    change(layers, |layers| layers.max(value))
+}
+
+/// Sets whether the operation appended last has biases. Call it right after the operation.
+///
+/// @param layers  the layers; the operation is plim_layers_linear(), plim_layers_gcn(),
+///                plim_layers_sage() or plim_layers_gin().
+/// @param on      0 for no biases. Default: on.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: the operation has no biases, or the last call was
+///           plim_layers_at(), or there is no operation.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_set_bias(layers: *mut plim_layers, on: i32) -> plim_status {
+    change(layers, |layers| layers.set_bias(on != 0))
+}
+
+/// Sets ε of the plim_layers_gin() appended last. Call it right after the operation.
+///
+/// @param layers   the layers.
+/// @param epsilon  ε, or where it starts if it is a parameter; finite as a float. Default: 0.
+/// @param learned  0: ε is fixed; otherwise it is a parameter, the tensor `eps`. Default: 0.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: the operation has no ε, or the last call was plim_layers_at(),
+///           or there is no operation.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_set_epsilon(layers: *mut plim_layers, epsilon: f64, learned: i32) -> plim_status {
+    change(layers, |layers| layers.set_epsilon(epsilon, learned != 0))
+}
