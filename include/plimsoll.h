@@ -4,7 +4,8 @@
  * Plimsoll: training and running graph neural networks inside a C or C++ program.
  *
  *     plim_graph      edges, features, labels, and the nodes to train, validate and test on
- *     plim_model      a graph convolutional network of any depth
+ *     plim_layers     the operations of a model, for other models than the plain GCN
+ *     plim_model      a graph neural network: parameters, predictions
  *     plim_estimator  gradients of the model: exact ones, or estimates from a few sampled nodes
  *     plim_optimizer  updates the model's parameters: SGD or Adam
  *     plim_history    what plim_train() recorded in each epoch
@@ -82,9 +83,10 @@
  * Determinism. The same seeds, the same build and the same plim_isa() produce the same bits, for
  * any number of threads.
  *
- * Seeds. A seed is any uint64_t. There is one each for the initial parameters (plim_model_gcn()),
- * the order of batches (plim_train_options_set_seed()), the draws of an estimator
- * (plim_estimator_set_seed()), and the draws of a measurement (plim_probe_options_set_seed()).
+ * Seeds. A seed is any uint64_t. There is one each for the initial parameters (plim_model_gcn(),
+ * plim_model_new()), the order of batches (plim_train_options_set_seed()), the draws and dropout of
+ * an estimator (plim_estimator_set_seed()), and the draws of a measurement
+ * (plim_probe_options_set_seed()).
  *
  * Files. A file that is written appears whole or not at all. It replaces a regular file of that name
  * and keeps its mode and, if the process may, its owner and group. A symbolic link stays, and the
@@ -149,6 +151,62 @@
  * Â = A, without adding I.
  */
 #define PLIM_NORMALIZATION_NONE 2
+
+/**
+ * Σ_u a_vu h_u / Σ_u a_vu, over the neighbours u of v with edge weights a_vu; 0 where Σ_u a_vu is 0.
+ */
+#define PLIM_AGGREGATOR_MEAN 0
+
+/**
+ * Σ_u a_vu h_u.
+ */
+#define PLIM_AGGREGATOR_SUM 1
+
+/**
+ * The largest number of each column over the neighbours, without weights; 0 without neighbours. Of
+ * equal numbers, the neighbour with the lowest id receives the gradient.
+ */
+#define PLIM_AGGREGATOR_MAX 2
+
+/**
+ * max(x, 0).
+ */
+#define PLIM_ACTIVATION_RELU 0
+
+/**
+ * x, or 0.01 x where x < 0.
+ */
+#define PLIM_ACTIVATION_LEAKY_RELU 1
+
+/**
+ * x, or e^x - 1 where x < 0.
+ */
+#define PLIM_ACTIVATION_ELU 2
+
+/**
+ * x Φ(x), where Φ is the distribution function of the standard normal distribution.
+ */
+#define PLIM_ACTIVATION_GELU 3
+
+/**
+ * tanh(x).
+ */
+#define PLIM_ACTIVATION_TANH 4
+
+/**
+ * 1 / (1 + e^-x).
+ */
+#define PLIM_ACTIVATION_SIGMOID 5
+
+/**
+ * Mean and variance of each row, over its columns.
+ */
+#define PLIM_NORM_LAYER 0
+
+/**
+ * Mean and variance of each column, over nodes.
+ */
+#define PLIM_NORM_BATCH 1
 
 /**
  * All nodes, each with the same probability. The default.
@@ -491,7 +549,44 @@ typedef struct plim_history plim_history;
 typedef struct plim_ids plim_ids;
 
 /**
- * A graph convolutional network and its parameters. Free it with plim_model_free().
+ * The operations of a model, in the order in which you append them. Free it with plim_layers_free().
+ *
+ * plim_model_new() makes a model of them. GraphSAGE with dropout, for 8 features and 3 classes:
+ *
+ *     plim_layers *layers = NULL;
+ *     plim_model *model = NULL;
+ *     plim_status s = plim_layers_new(8, &layers);
+ *     if (!s) s = plim_layers_sage(layers, 16, PLIM_AGGREGATOR_MEAN);
+ *     if (!s) s = plim_layers_activation(layers, PLIM_ACTIVATION_RELU);
+ *     if (!s) s = plim_layers_dropout(layers, 0.5);
+ *     if (!s) s = plim_layers_sage(layers, 3, PLIM_AGGREGATOR_MEAN);
+ *     if (!s) s = plim_model_new(layers, 1, &model);
+ *     plim_layers_free(layers);
+ *
+ * Values. Each operation makes a value: a matrix with one row per node. Value 0 is the features;
+ * the operation appended as number i makes value i. An operation reads the last value, H in the
+ * formulas. plim_layers_at() makes an earlier value the last one, for residuals and branches. The
+ * last value is the output of the model, before the softmax. At most 1000 operations.
+ *
+ * Hops. Only plim_layers_gcn(), plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
+ * (one hop each) and plim_layers_propagate() (`hops` of them) look at neighbours. A consistent
+ * estimator takes one sample size per hop, in the order of the operations. At most 64 hops.
+ *
+ * Edges. plim_layers_gcn() and plim_layers_propagate() use Â: the normalisation, the edge weights
+ * and the self-loops of the graph. plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
+ * use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX ignores weights.
+ *
+ * Modes. Gradients and training run in training mode: dropout is on, and a batch norm uses the
+ * statistics of the rows at hand. Predictions, evaluations and plim_model_embed_value() run in
+ * evaluation mode: dropout is off, and a batch norm uses its running statistics, which only training
+ * updates. Measurements switch dropout off.
+ *
+ * Names and meaning are those of PyTorch Geometric, with its defaults.
+ */
+typedef struct plim_layers plim_layers;
+
+/**
+ * A graph neural network and its parameters: a plain GCN, or one made of layers. Free it with plim_model_free().
  */
 typedef struct plim_model plim_model;
 
@@ -1170,6 +1265,255 @@ plim_status plim_graph_copy_split(const plim_graph *graph,
 plim_status plim_graph_copy_labels(const plim_graph *graph, int32_t *dst, size_t capacity);
 
 /**
+ * Creates a list without operations; its last value is 0, the features.
+ *
+ * @param num_features  number of features of the graphs that the model will read, 1 .. INT32_MAX.
+ * @param out           receives the layers; free them with plim_layers_free().
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_new(size_t num_features, plim_layers **out);
+
+/**
+ * Frees layers. Models made of them are not affected.
+ *
+ * @param layers  the layers; NULL and handles that are not live are ignored.
+ */
+void plim_layers_free(plim_layers *layers);
+
+/**
+ * Returns the number of the last value: the one that the next operation reads.
+ *
+ * @param layers  the layers.
+ *
+ * @return the number of the value; 0 is the features. 0 also for a handle that is not live.
+ */
+size_t plim_layers_last(const plim_layers *layers);
+
+/**
+ * Returns the number of columns of the last value.
+ *
+ * @param layers  the layers.
+ *
+ * @return the width, at least 1. 0 for a handle that is not live.
+ */
+size_t plim_layers_width(const plim_layers *layers);
+
+/**
+ * Returns the number of hops of all operations: the number of sample sizes of a consistent estimator.
+ *
+ * @param layers  the layers.
+ *
+ * @return the number of hops.
+ */
+size_t plim_layers_num_hops(const plim_layers *layers);
+
+/**
+ * Appends a linear layer: H W + b, without neighbours.
+ *
+ * W and b are drawn uniformly from ±1/sqrt(fan_in), where fan_in is the width of H. Tensors: `weight`,
+ * `bias`.
+ *
+ * @param layers  the layers.
+ * @param width   number of columns of the new value, 1 .. INT32_MAX.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_linear(plim_layers *layers,
+                               size_t width);
+
+/**
+ * Appends a graph convolution: Â H W + b. One hop.
+ *
+ * W is drawn uniformly from ±sqrt(6 / (fan_in + width)), where fan_in is the width of H; b is 0.
+ * Tensors: `lin.weight`, `bias`. plim_graph_set_normalization() selects Â.
+ *
+ * @param layers  the layers.
+ * @param width   number of columns of the new value, 1 .. INT32_MAX.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_gcn(plim_layers *layers, size_t width);
+
+/**
+ * Appends a GraphSAGE layer: agg(H) W_l + b + H W_r. One hop.
+ *
+ * W_l, W_r and b are drawn uniformly from ±1/sqrt(fan_in), where fan_in is the width of H. Tensors:
+ * `lin_l.weight`, `lin_l.bias`, `lin_r.weight`.
+ *
+ * @param layers      the layers.
+ * @param width       number of columns of the new value, 1 .. INT32_MAX.
+ * @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_sage(plim_layers *layers,
+                             size_t width,
+                             int32_t aggregator);
+
+/**
+ * Appends a graph isomorphism layer: MLP((1 + ε) H + A H). One hop.
+ *
+ * The MLP has `num_widths` linear layers with ReLU between them. Their weights and biases are drawn
+ * uniformly from ±1/sqrt(fan_in), where fan_in is the input width of each. Tensors: `nn.0.weight`,
+ * `nn.0.bias`, `nn.2.weight`, `nn.2.bias`, …, and `eps` if ε is a parameter.
+ * plim_layers_set_epsilon() sets ε; it is 0 unless set.
+ *
+ * @param layers      the layers.
+ * @param widths      `num_widths` widths of the outputs of the linear layers, 1 .. INT32_MAX each; the
+ *                    last one is the number of columns of the new value.
+ * @param num_widths  1 .. 64.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_gin(plim_layers *layers,
+                            const size_t *widths,
+                            size_t num_widths);
+
+/**
+ * Appends an aggregation of neighbours: agg(H), without parameters. One hop.
+ *
+ * @param layers      the layers.
+ * @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_aggregate(plim_layers *layers, int32_t aggregator);
+
+/**
+ * Appends a propagation: H ← (1 - α) Â H + α H_0, `hops` times, where H_0 is the value it starts from;
+ * without parameters.
+ *
+ * With α = 0 and a linear layer this is SGC, with α > 0 after an MLP it is APPNP.
+ *
+ * @param layers   the layers.
+ * @param hops     number of steps and of hops, 1 .. 64.
+ * @param restart  α, in [0, 1).
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_propagate(plim_layers *layers,
+                                  size_t hops,
+                                  double restart);
+
+/**
+ * Appends a function of each number.
+ *
+ * @param layers      the layers.
+ * @param activation  PLIM_ACTIVATION_RELU, PLIM_ACTIVATION_LEAKY_RELU, PLIM_ACTIVATION_ELU,
+ *                    PLIM_ACTIVATION_GELU, PLIM_ACTIVATION_TANH or PLIM_ACTIVATION_SIGMOID.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_activation(plim_layers *layers, int32_t activation);
+
+/**
+ * Appends dropout: in training mode each number becomes 0 with probability p, and is divided by 1 - p
+ * otherwise. In evaluation mode numbers stay as they are.
+ *
+ * Which numbers become 0 depends on the estimator's seed, the number of gradients since it was set,
+ * the value, the node and the column, and not on the other nodes of the batch. The property of an
+ * estimator holds for given zeros.
+ *
+ * @param layers  the layers.
+ * @param rate    p, in [0, 1).
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_dropout(plim_layers *layers,
+                                double rate);
+
+/**
+ * Appends a norm: γ (h - mean) / sqrt(variance + 1e-5) + β, with γ and β per column.
+ *
+ * γ starts at 1, β at 0. Tensors: `weight` (γ), `bias` (β). A batch norm also has running statistics,
+ * which are no parameters: they start at mean 0 and variance 1, and each step of training moves them
+ * by 0.1 towards those of the step (variance with n - 1). In training mode its statistics are over all
+ * nodes with the full estimator, and over the rows at hand with any other, so that such an estimator
+ * has no property: see plim_estimator_property_of(). A gradient with fewer than 2 rows fails with
+ * PLIM_ERROR_INVALID_ARGUMENT.
+ *
+ * @param layers  the layers.
+ * @param norm    PLIM_NORM_LAYER or PLIM_NORM_BATCH.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_norm(plim_layers *layers,
+                             int32_t norm);
+
+/**
+ * Goes on from an earlier value: makes it the last one. It appends no operation.
+ *
+ * @param layers  the layers.
+ * @param value   0 for the features, or the number of an operation appended so far.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_at(plim_layers *layers, size_t value);
+
+/**
+ * Appends a sum: H + the other value.
+ *
+ * @param layers  the layers.
+ * @param value   the other value, as for plim_layers_at(); its width is that of H.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the widths differ.
+ */
+plim_status plim_layers_add(plim_layers *layers, size_t value);
+
+/**
+ * Appends a concatenation: the columns of H, then those of the other value.
+ *
+ * @param layers  the layers.
+ * @param value   the other value, as for plim_layers_at(); both widths together are at most INT32_MAX.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_layers_concat(plim_layers *layers,
+                               size_t value);
+
+/**
+ * Appends a maximum: the larger number of H and the other value, element by element. Where both are
+ * equal, H receives the gradient.
+ *
+ * @param layers  the layers.
+ * @param value   the other value, as for plim_layers_at(); its width is that of H.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_SHAPE_MISMATCH: the widths differ.
+ */
+plim_status plim_layers_max(plim_layers *layers, size_t value);
+
+/**
+ * Sets whether the operation appended last has biases. Call it right after the operation.
+ *
+ * @param layers  the layers; the operation is plim_layers_linear(), plim_layers_gcn(),
+ *                plim_layers_sage() or plim_layers_gin().
+ * @param on      0 for no biases. Default: on.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: the operation has no biases, or the last call was
+ *           plim_layers_at(), or there is no operation.
+ */
+plim_status plim_layers_set_bias(plim_layers *layers, int32_t on);
+
+/**
+ * Sets ε of the plim_layers_gin() appended last. Call it right after the operation.
+ *
+ * @param layers   the layers.
+ * @param epsilon  ε, or where it starts if it is a parameter; finite as a float. Default: 0.
+ * @param learned  0: ε is fixed; otherwise it is a parameter, the tensor `eps`. Default: 0.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: the operation has no ε, or the last call was plim_layers_at(),
+ *           or there is no operation.
+ */
+plim_status plim_layers_set_epsilon(plim_layers *layers,
+                                    double epsilon,
+                                    int32_t learned);
+
+/**
  * Creates a graph convolutional network without biases: H(l+1) = ReLU(Â H(l) W(l)), with a softmax
  * instead of the ReLU after the last layer.
  *
@@ -1185,6 +1529,26 @@ plim_status plim_graph_copy_labels(const plim_graph *graph, int32_t *dst, size_t
  */
 plim_status plim_model_gcn(const size_t *widths,
                            size_t num_widths,
+                           uint64_t seed,
+                           plim_model **out);
+
+/**
+ * Creates a model of the operations in a plim_layers. The last value is the model's output; predictions
+ * apply a softmax to it.
+ *
+ * Each operation says how its parameters start. A model for C classes needs an output of C columns or
+ * more.
+ *
+ * @param layers  the operations, which are copied; at least one, and every value must reach the last
+ *                value.
+ * @param seed    the same seed creates the same parameters.
+ * @param out     receives the model; free it with plim_model_free().
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: the last value is the features, or a value does not reach it;
+ *           the message names the value.
+ */
+plim_status plim_model_new(const plim_layers *layers,
                            uint64_t seed,
                            plim_model **out);
 
@@ -1267,11 +1631,12 @@ plim_status plim_model_set_regularization(plim_model *model, double lambda);
 plim_status plim_model_set_threads(plim_model *model, size_t threads);
 
 /**
- * Returns the number of layers, one less than the number of widths.
+ * Returns the number of layers: of hops, for a model made of layers (see plim_layers).
  *
  * @param model  the model.
  *
- * @return the number of layers.
+ * @return the number of layers, which is the number of sample sizes of a consistent estimator. For
+ *         plim_model_gcn(), one less than the number of widths.
  */
 size_t plim_model_num_layers(const plim_model *model);
 
@@ -1285,7 +1650,8 @@ size_t plim_model_num_layers(const plim_model *model);
 size_t plim_model_num_parameters(const plim_model *model);
 
 /**
- * Copies all parameters: W(0), W(1), …, each row-major with fan_in rows and fan_out columns.
+ * Copies all parameters: W(0), W(1), …, each row-major with fan_in rows and fan_out columns. For a
+ * model made of layers, plim_model_tensor() lists what stands where.
  *
  * @param model     the model.
  * @param dst       receives plim_model_num_parameters() values.
@@ -1293,7 +1659,9 @@ size_t plim_model_num_parameters(const plim_model *model);
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_model_get_parameters(const plim_model *model, float *dst, size_t capacity);
+plim_status plim_model_get_parameters(const plim_model *model,
+                                      float *dst,
+                                      size_t capacity);
 
 /**
  * Sets all parameters, in the order of plim_model_get_parameters().
@@ -1308,15 +1676,72 @@ plim_status plim_model_get_parameters(const plim_model *model, float *dst, size_
 plim_status plim_model_set_parameters(plim_model *model, const float *src, size_t count);
 
 /**
- * Copies the widths: input, hidden layers, output.
+ * Returns the number of tensors that the parameters consist of.
+ *
+ * @param model  the model.
+ *
+ * @return the number of tensors; for plim_model_gcn(), one per layer.
+ */
+size_t plim_model_num_tensors(const plim_model *model);
+
+/**
+ * Returns the name and the place of a tensor in the parameters.
+ *
+ * Tensors stand one after the other in the array of plim_model_get_parameters(), without gaps, each
+ * row-major. The name is `v{i}.{tensor}`, where i is the number of the operation that it belongs to:
+ * "v1.lin_l.weight". A matrix has fan_in rows and fan_out columns. plim_layers_linear() and the other
+ * operations list their tensors, in this order. Running statistics of norms are no tensors.
+ *
+ * @param model    the model.
+ * @param index    0 .. plim_model_num_tensors() - 1.
+ * @param name     receives the name, a string that lives as long as the model; may be NULL.
+ * @param offset   receives the position of the first number in the parameters; may be NULL.
+ * @param rows     receives the number of rows, 1 for a vector; may be NULL.
+ * @param columns  receives the number of columns; may be NULL.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_model_tensor(const plim_model *model,
+                              size_t index,
+                              const char **name,
+                              size_t *offset,
+                              size_t *rows,
+                              size_t *columns);
+
+/**
+ * Copies the widths of a model of plim_model_gcn(): input, hidden layers, output.
  *
  * @param model     the model.
  * @param dst       receives plim_model_num_layers() + 1 widths.
  * @param capacity  number of widths that fit in `dst`.
  *
  * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_UNSUPPORTED: the model is made of layers.
  */
 plim_status plim_model_copy_widths(const plim_model *model, size_t *dst, size_t capacity);
+
+/**
+ * Returns the number of values: one more than the number of operations, since value 0 is the features.
+ *
+ * @param model  the model.
+ *
+ * @return the number of values; for plim_model_gcn(), twice the number of layers.
+ */
+size_t plim_model_num_values(const plim_model *model);
+
+/**
+ * Copies the number of columns of each value. The first is the model's input width, the last its
+ * output width.
+ *
+ * @param model     the model.
+ * @param dst       receives plim_model_num_values() widths.
+ * @param capacity  number of widths that fit in `dst`.
+ *
+ * @return PLIM_OK or a common error.
+ */
+plim_status plim_model_copy_value_widths(const plim_model *model,
+                                         size_t *dst,
+                                         size_t capacity);
 
 /**
  * Computes class probabilities exactly, without sampling.
@@ -1346,7 +1771,8 @@ plim_status plim_model_predict(const plim_model *model,
                                size_t capacity);
 
 /**
- * Computes hidden representations H(layer + 1) exactly, without sampling.
+ * Computes hidden representations H(layer + 1) of a model of plim_model_gcn() exactly, without
+ * sampling. See plim_model_embed_value() for models made of layers.
  *
  * @param model      the model.
  * @param graph      a graph whose number of features is the model's input width.
@@ -1359,6 +1785,7 @@ plim_status plim_model_predict(const plim_model *model,
  * @param capacity   number of values that fit in `dst`.
  *
  * @return as plim_model_predict().
+ *         PLIM_ERROR_UNSUPPORTED: the model is made of layers.
  */
 plim_status plim_model_embed(const plim_model *model,
                              const plim_graph *graph,
@@ -1367,6 +1794,32 @@ plim_status plim_model_embed(const plim_model *model,
                              size_t layer,
                              float *dst,
                              size_t capacity);
+
+/**
+ * Computes a value of a model exactly, in evaluation mode: the result of one of its operations.
+ *
+ * Values are numbered as in plim_layers: 0 is the features, i the result of the operation appended as
+ * number i. plim_model_gcn() has the values graph convolution, ReLU, graph convolution, ….
+ *
+ * @param model      the model.
+ * @param graph      a graph whose number of features is the model's input width.
+ * @param nodes      `num_nodes` node ids, which may repeat; (NULL, 0) for all nodes.
+ * @param num_nodes  length of `nodes`.
+ * @param value      0 .. plim_model_num_values() - 1; the last value is the inputs of the softmax
+ *                   (logits).
+ * @param dst        receives one row per node, row-major; the number of columns is that of
+ *                   plim_model_copy_value_widths().
+ * @param capacity   number of values that fit in `dst`.
+ *
+ * @return as plim_model_predict().
+ */
+plim_status plim_model_embed_value(const plim_model *model,
+                                   const plim_graph *graph,
+                                   const int32_t *nodes,
+                                   size_t num_nodes,
+                                   size_t value,
+                                   float *dst,
+                                   size_t capacity);
 
 /**
  * Measures loss and accuracy of a model on a split exactly, without sampling.
@@ -1452,13 +1905,14 @@ plim_status plim_estimator_unbiased(plim_estimator **out);
  * Creates a consistent estimator: the gradient of a batch, from a few nodes drawn at the input of
  * each layer.
  *
- * For each gradient and layer, t nodes are drawn with replacement from a distribution P, see
+ * A layer is a hop here, for a model made of layers: see plim_layers. Operations without neighbours
+ * have no sample size. For each gradient and layer, t nodes are drawn with replacement from a distribution P, see
  * plim_estimator_set_distribution(). The column of Â of a drawn node u has the weight 1 / (t·P(u)).
  * The estimate is biased and converges as the sample sizes grow.
  *
  * @param sample_sizes  `num_layers` numbers t, the input layer first; 0 makes the input of that
  *                      layer exact.
- * @param num_layers    number of layers of the model, at least 1.
+ * @param num_layers    plim_model_num_layers() of the model, at least 1.
  * @param out           receives the estimator; free it with plim_estimator_free().
  *
  * @return PLIM_OK or a common error.
@@ -1517,14 +1971,16 @@ void plim_estimator_free(plim_estimator *estimator);
 /**
  * Sets the seed of the draws and restarts their sequence.
  *
- * Draws depend on the seed, the number of gradients since it was set, and the layer.
+ * Draws depend on the seed, the number of gradients since it was set, and the layer; so do the zeros
+ * of plim_layers_dropout(), and every estimator has them.
  *
  * @param estimator  the estimator.
  * @param seed       any value. Default: 0.
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_estimator_set_seed(plim_estimator *estimator, uint64_t seed);
+plim_status plim_estimator_set_seed(plim_estimator *estimator,
+                                    uint64_t seed);
 
 /**
  * Selects the distribution P that nodes are drawn from. It replaces an earlier choice and earlier
@@ -1595,6 +2051,20 @@ plim_status plim_estimator_set_draws(plim_estimator *estimator,
 uint32_t plim_estimator_property(const plim_estimator *estimator);
 
 /**
+ * Returns the property of an estimator for gradients of a model, in the bits of
+ * plim_estimator_property().
+ *
+ * @param estimator  the estimator.
+ * @param model      the model.
+ *
+ * @return 0 if the model has a batch norm and the estimator takes a batch: the statistics of one
+ *           batch are not those of all nodes.
+ *         plim_estimator_property() otherwise. With dropout, the property holds for given zeros.
+ */
+uint32_t plim_estimator_property_of(const plim_estimator *estimator,
+                                    const plim_model *model);
+
+/**
  * Estimates the gradient of the objective, and its value, at the model's parameters.
  *
  * The objective is the mean cross-entropy over the batch plus λ/2 ‖W‖². A call that fails does not
@@ -1613,6 +2083,7 @@ uint32_t plim_estimator_property(const plim_estimator *estimator);
  * @param loss        receives the estimate of the objective; may be NULL.
  *
  * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_INVALID_ARGUMENT: also if a batch norm has fewer than 2 rows.
  *         PLIM_ERROR_SHAPE_MISMATCH: widths, number of sample sizes or number of weights do not fit
  *           model and graph.
  *         PLIM_ERROR_MISSING_DATA: there are no features, labels or training nodes, or a training

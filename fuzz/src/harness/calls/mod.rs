@@ -748,10 +748,8 @@ impl Machine<'_> {
                     self.make(Kind::Model, "plim_model_load", |out| plim_model_load(pointer(&path), out));
                 }
                 22 => {
-                    let (path, model) = (self.path(), self.pick::<plim_model>(Kind::Model));
-                    if !Self::has_no_file(model) {
-                        call("plim_model_save", || plim_model_save(model, pointer(&path)));
-                    }
+                    let path = self.path();
+                    self.set(Kind::Model, "plim_model_save", |model| plim_model_save(model, pointer(&path)));
                 }
                 23 => {
                     let model = self.pick(Kind::Model);
@@ -847,11 +845,6 @@ impl Machine<'_> {
                 }
             }
         }
-    }
-
-    /// Models made of layers are neither saved nor written to checkpoints yet.
-    fn has_no_file(model: *const plim_model) -> bool {
-        plim_model_num_values(model) > 0 && Self::widths(model)[0] == 0
     }
 
     fn widths(model: *const plim_model) -> Vec<usize> {
@@ -1099,9 +1092,6 @@ impl Machine<'_> {
                     let (model, graph) = (self.pick::<plim_model>(Kind::Model), self.pick::<plim_graph>(Kind::Graph));
                     let (estimator, optimizer) = (self.pick(Kind::Estimator), self.pick(Kind::Optimizer));
                     let options = self.pick(Kind::Options);
-                    if self.wrote && Self::has_no_file(model) {
-                        return;
-                    }
                     self.context.model.set(model.addr());
                     self.context.graph.set(graph.addr());
                     self.context.answer.set(i32::from(self.input.byte() > 0xe0));

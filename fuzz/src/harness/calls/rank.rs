@@ -287,9 +287,6 @@ impl Machine<'_> {
                     let (model, ranking) = (self.pick_scorer(), self.pick::<plim_rank_data>(Kind::Ranking));
                     let (estimator, optimizer) = (self.pick_ranker(), self.pick(Kind::Optimizer));
                     let options = self.pick(Kind::Options);
-                    if self.wrote && Self::has_no_file(model) {
-                        return;
-                    }
                     self.context.model.set(model.addr());
                     self.context.answer.set(i32::from(self.input.byte() > 0xe0));
                     self.make(Kind::History, "plim_rank_train", |out| {
