@@ -1568,8 +1568,12 @@ plim_status plim_model_load(const char *path,
                             plim_model **out);
 
 /**
- * Writes a model to a safetensors file: a tensor `convs.{l}.lin.weight` of shape [fan_out, fan_in]
- * for each layer l, and λ and checksums as metadata, which plim_model_load() compares.
+ * Writes a model to a safetensors file, with λ and checksums as metadata. plim_model_load() compares the checksums.
+ *
+ * A model of plim_model_gcn() has a tensor `convs.{l}.lin.weight` of shape [fan_out, fan_in] for each
+ * layer l. A model made of layers has its tensors by the names of plim_model_tensor(), matrices as
+ * [fan_out, fan_in], the running statistics of norms as `v{value}.running_mean` and
+ * `v{value}.running_var`, and its operations as JSON in the metadata.
  *
  * The number of threads is not saved. An existing file is replaced only when the new one is
  * complete.
@@ -1580,7 +1584,8 @@ plim_status plim_model_load(const char *path,
  * @return PLIM_OK or a common error.
  *         PLIM_ERROR_IO: the file cannot be written.
  */
-plim_status plim_model_save(const plim_model *model, const char *path);
+plim_status plim_model_save(const plim_model *model,
+                            const char *path);
 
 /**
  * Creates an independent copy of a model, with the same parameters, λ and number of threads.

@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--front", type=shlex.split, default=[])
     parser.add_argument("--memcheck", action="store_true")
     parser.add_argument("programs", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     front, variables = options.front, {}
     if options.memcheck:
         if shutil.which("valgrind") is None:

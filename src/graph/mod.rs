@@ -133,7 +133,10 @@ impl Graph {
         if start.starts_with(npz::START) {
             return Self::load_npz(path);
         }
-        Err(Error::BadFormat("neither an .npz nor a Matrix Market file".to_string()).in_file(path))
+        Err(Error::BadFormat(
+            "neither an .npz nor a Matrix Market file; an edge list is read by a function of its own".to_string(),
+        )
+        .in_file(path))
     }
 
     /// Reads every array that was mapped from a store, and compares it with the store's checksums. `MissingData` if the store

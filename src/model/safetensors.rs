@@ -212,3 +212,109 @@ fn widths_of(layers: &[TensorView<'_>]) -> Result<Vec<usize>> {
     }
     Ok(widths)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::{Activation, Aggregator, Norm};
+
+    /// A model with every kind of operation, whose numbers are all different.
+    fn model() -> Model {
+        let mut layers = Layers::new(3).unwrap();
+        layers.dropout(0.25).unwrap();
+        layers.graph_convolution(4).unwrap();
+        layers.norm(Norm::Batch).unwrap();
+        layers.activation(Activation::Elu).unwrap();
+        layers.sage(4, Aggregator::Max).unwrap();
+        layers.norm(Norm::Layer).unwrap();
+        layers.add(4).unwrap();
+        layers.gin(&[5, 4]).unwrap();
+        layers.set_epsilon(0.5, true).unwrap();
+        layers.concat(7).unwrap();
+        layers.propagate(2, 0.1).unwrap();
+        layers.aggregate(Aggregator::Mean).unwrap();
+        layers.linear(8).unwrap();
+        layers.set_bias(false).unwrap();
+        layers.max(10).unwrap();
+        let mut model = Model::new(layers, 7).unwrap();
+        let count = model.parameters().len() + model.state().len();
+        let numbers: Vec<f32> = (0..count).map(|i| 1.0 + i as f32).collect();
+        model.set_numbers(&numbers).unwrap();
+        model.set_lambda(0.125).unwrap();
+        model
+    }
+
+    fn saved(model: &Model) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        model.save(&path).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn a_model_made_of_layers_is_read_as_it_was_written() {
+        let model = model();
+        let file = saved(&model);
+        let loaded = Model::from_bytes(&file).unwrap();
+        assert_eq!(loaded.net().layers().values(), model.net().layers().values());
+        assert!(loaded.numbers().eq(model.numbers()));
+        assert_eq!(loaded.lambda(), 0.125);
+        assert!(!loaded.is_plain());
+        assert_eq!(saved(&loaded), file, "the same model is written as the same bytes");
+    }
+
+    #[test]
+    fn tensors_have_the_names_and_shapes_of_pytorch_geometric() {
+        let file = saved(&model());
+        let tensors = SafeTensors::deserialize(&file).unwrap();
+        let shape = |name: &str| tensors.tensor(name).unwrap().shape().to_vec();
+        assert_eq!(shape("v2.lin.weight"), [4, 3]);
+        assert_eq!(shape("v2.bias"), [4]);
+        assert_eq!(shape("v3.running_var"), [4]);
+        assert_eq!(shape("v5.lin_r.weight"), [4, 4]);
+        assert_eq!(shape("v8.nn.2.weight"), [4, 5]);
+        assert_eq!(shape("v8.eps"), [1]);
+        // W(1, 0) of 3 x 4 follows W(0, 0) in the file.
+        let first: Vec<f32> = tensors.tensor("v2.lin.weight").unwrap().data()[..8]
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|bytes| f32::from_le_bytes(*bytes))
+            .collect();
+        assert_eq!(first, [1.0, 5.0]);
+    }
+
+    #[test]
+    fn any_flipped_bit_that_would_change_the_model_is_noticed() {
+        let model = model();
+        let file = saved(&model);
+        let same = |other: &Model| {
+            other.net().layers().values() == model.net().layers().values()
+                && other.numbers().eq(model.numbers())
+                && other.lambda() == model.lambda()
+        };
+        let mut damaged = file.clone();
+        for at in 0..file.len() {
+            for bit in 0..8 {
+                damaged[at] ^= 1 << bit;
+                if let Ok(other) = Model::from_bytes(&damaged) {
+                    assert!(same(&other), "bit {bit} of byte {at}");
+                }
+                damaged[at] ^= 1 << bit;
+            }
+        }
+    }
+
+    #[test]
+    fn layers_without_their_tensors_are_an_error_and_allocate_nothing() {
+        let huge = json!({
+            "model": "layers", "lambda": 0.0,
+            "layers": { "num_features": 1_000_000_000u64, "operations": [
+                { "op": "linear", "input": 0, "width": 1_000_000_000u64, "bias": true },
+            ] },
+        });
+        let head = tensors::head_with_checksums(&mut [], (KEY, huge.to_string())).unwrap();
+        let error = Model::from_bytes(&head).err().unwrap();
+        assert!(matches!(&error, Error::BadFormat(text) if text.contains("hold 0 numbers")), "{error}");
+    }
+}

@@ -126,8 +126,8 @@ static void numbers_beyond_a_double_are_refused(void) {
   INVALID("the bound is inf", plim_bound_convex_average(1.0, 1e200, 0.0, 1.0, 5, &out));
   INVALID("the bound is inf", plim_bound_nonconvex_gradient(1e200, 1e200, 1.0, 0.0, 5, &out));
   INVALID("the bound is inf", plim_bound_linear(0.5, 1.0, deltas, 2, 1.0, &out));
-  INVALID("beyond any size", plim_sample_size(1e-16, 4.0, 1, 0.5, &size));
-  INVALID("beyond any size", plim_sample_size(5e-324, 4.0, SIZE_MAX, 0.5, &size));
+  INVALID("too large", plim_sample_size(1e-16, 4.0, 1, 0.5, &size));
+  INVALID("too large", plim_sample_size(5e-324, 4.0, SIZE_MAX, 0.5, &size));
 }
 
 static void arrays_must_be_there(void) {

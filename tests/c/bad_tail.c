@@ -201,7 +201,7 @@ static void a_fit_needs_three_points_in_range(void) {
   REFUSED(PLIM_ERROR_MISSING_DATA, "needs 3", plim_tail_fit(NULL, NULL, 0, 1000, c, tau, r));
   REFUSED(PLIM_ERROR_MISSING_DATA, "needs 3", plim_tail_fit(points, good, 3, 0, c, tau, r));
   REFUSED(PLIM_ERROR_MISSING_DATA, "needs 3", plim_tail_fit(points, good, 3, 19, c, tau, r));
-  REFUSED(PLIM_ERROR_MISSING_DATA, "one sample size", plim_tail_fit(same, good, 3, 1000, c, tau, r));
+  REFUSED(PLIM_ERROR_MISSING_DATA, "the same sample size", plim_tail_fit(same, good, 3, 1000, c, tau, r));
   REFUSED(PLIM_ERROR_NULL_POINTER, "sample_sizes", plim_tail_fit(NULL, good, 3, 1000, c, tau, r));
   REFUSED(PLIM_ERROR_NULL_POINTER, "probabilities", plim_tail_fit(points, NULL, 3, 1000, c, tau, r));
   REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "sample_sizes[1] = 0", plim_tail_fit(zero, good, 3, 1000, c, tau, r));

@@ -60,7 +60,7 @@ void sample_sizes_are_those_of_c() {
 void sample_sizes_outside_their_range_are_exceptions() {
   const plim_status invalid = PLIM_ERROR_INVALID_ARGUMENT;
   CHECK_ERROR(invalid, "epsilon", sample_size(1, 1, 1, 0));
-  CHECK_ERROR(invalid, "beyond any size", sample_size(1e-300, 2, 1, .5));
+  CHECK_ERROR(invalid, "too large", sample_size(1e-300, 2, 1, .5));
   CHECK_ERROR(invalid, "sample_size = 0", sample_epsilon(1, 1, 1, 0));
   CHECK_ERROR(invalid, "count = 0", sample_delta({}, {}, {}, 1, .5, 9));
   CHECK_ERROR(invalid, "too few draws", sample_delta({.5}, {1}, {.5}, 100, .5, 1));
