@@ -10,6 +10,7 @@ use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::log::Level;
 use plimsoll::model::Model;
+use plimsoll::nn::{Activation, Layers};
 use plimsoll::optim::{Interrupt, Optimizer};
 use plimsoll::sample::Distribution;
 use plimsoll::train::{self, Observer, Options, Progress};
@@ -263,5 +264,37 @@ fn an_estimator_and_a_model_forget_what_they_worked_on() {
             let predict = |model: &Model| model.predict(graph, Some(batch), bits).unwrap();
             assert!(predict(model) == predict(&new_model), "turn {turn}");
         }
+    }
+}
+
+/// What a full step needs depends on the features and on the memory for products, and not on the layers alone.
+#[test]
+fn an_estimator_notices_that_features_or_their_memory_have_changed() {
+    let mut sgc = Layers::new(FEATURES).unwrap();
+    sgc.propagate(2, 0.0).unwrap();
+    sgc.linear(CLASSES).unwrap();
+    let mut convolutions = Layers::new(FEATURES).unwrap();
+    convolutions.graph_convolution(HIDDEN).unwrap();
+    convolutions.activation(Activation::Relu).unwrap();
+    convolutions.graph_convolution(CLASSES).unwrap();
+    for layers in [sgc, convolutions] {
+        let model = Model::new(layers, 3).unwrap();
+        let mut graph = large_graph(false);
+        let mut random = Random::new(4);
+        let x: Vec<f32> = random.floats(NODES * FEATURES).iter().map(|&x| if x > 0.9 { x } else { 0.0 }).collect();
+        let mut kept = Estimator::full();
+        let mut check = |graph: &Graph| {
+            let gradients =
+                [&mut kept, &mut Estimator::full()].map(|estimator| two_gradients(estimator, &model, graph, 0));
+            assert_eq!(gradients[0], gradients[1], "{}", model.net().layers());
+        };
+        check(&graph);
+        graph.set_cache(0);
+        check(&graph);
+        set_features(&mut graph, FEATURES, &x, true);
+        graph.set_cache(1 << 30);
+        check(&graph);
+        set_features(&mut graph, FEATURES, &x, false);
+        check(&graph);
     }
 }

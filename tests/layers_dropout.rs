@@ -212,3 +212,21 @@ fn predictions_and_measurements_drop_nothing() {
     assert!(planned.0.is_some());
     assert_eq!(planned, plan(&none));
 }
+
+#[test]
+fn dropped_features_may_be_the_output() {
+    let mut random = Random::new(8);
+    let x = random.floats(40 * 3);
+    let gradient = |sparse: bool| {
+        let mut graph = Graph::from_edges(40, &[0, 1], &[1, 2], None).unwrap();
+        set_features(&mut graph, 3, &x, sparse);
+        graph.set_labels(&(0..40).map(|v| v % 3).collect::<Vec<_>>()).unwrap();
+        graph.set_split(Split::Train, &[3, 4, 5, 6, 7]).unwrap();
+        let mut layers = Layers::new(3).unwrap();
+        layers.dropout(0.5).unwrap();
+        let model = Model::new(layers, 0).unwrap();
+        Estimator::unbiased().gradient(&model, &graph, Some(&[3, 4, 5])).unwrap().0
+    };
+    assert!(gradient(true) > 0.1);
+    assert_eq!(gradient(true), gradient(false));
+}

@@ -11,6 +11,7 @@ use common::{bits, distance, norm, reals};
 use plimsoll::estimator::{Estimator, Property};
 use plimsoll::graph::{Graph, Split};
 use plimsoll::model::Model;
+use plimsoll::nn::{Activation, Layers, Norm};
 use plimsoll::rank::{Data, Gain};
 
 /// Queries of 1 to 30 documents with five features and up to five levels of relevance, as arrays.
@@ -449,4 +450,32 @@ fn appended_queries_are_scored_as_if_they_had_been_there() {
     let val = data.evaluate(&model, Split::Val).unwrap();
     let alone = other.evaluate(&model, Split::Train).unwrap();
     assert_eq!((val.loss, val.accuracy, val.ndcg), (alone.loss, alone.accuracy, alone.ndcg));
+}
+
+#[test]
+fn a_batch_norm_learns_to_rank_with_full_and_with_sampled_gradients() {
+    let arrays = arrays(12, 5);
+    let (data, queries) = (data(&arrays), paired(&arrays));
+    let mut ready = data;
+    ready.set_split(Split::Train, &queries).unwrap();
+    let mut layers = Layers::new(WIDTH).unwrap();
+    layers.linear(6).unwrap();
+    layers.norm(Norm::Batch).unwrap();
+    layers.activation(Activation::Tanh).unwrap();
+    layers.linear(1).unwrap();
+    let mut model = Model::new(layers, 1).unwrap();
+    let mut estimators = [Estimator::full(), Estimator::unbiased()];
+    // Without a batch, a gradient is over all training queries; a pair of full steps is the same one twice.
+    let (loss, gradient) = estimators[0].gradient(&model, &ready, None).unwrap();
+    let first = bits(gradient);
+    assert!(loss.is_finite() && gradient.iter().any(|&g| g != 0.0));
+    assert_eq!(first, bits(estimators[0].gradient(&model, &ready, None).unwrap().1));
+    let (sampled, _) = estimators[1].gradient(&model, &ready, Some(&queries[..4])).unwrap();
+    assert!(sampled.is_finite());
+    for _ in 0..200 {
+        let gradient = estimators[0].gradient(&model, &ready, None).unwrap().1;
+        let moved: Vec<f32> = model.parameters().iter().zip(gradient).map(|(w, g)| w - 0.5 * g).collect();
+        model.set_parameters(&moved).unwrap();
+    }
+    assert!(estimators[0].gradient(&model, &ready, None).unwrap().0 < 0.8 * loss, "it learns");
 }

@@ -380,6 +380,9 @@ pub extern "C" fn plim_graph_verify(graph: *const plim_graph) -> plim_status {
 /// when the features or the normalisation change. If it would exceed the limit, each step computes
 /// the rows it needs. Results have the same bits either way.
 ///
+/// Models made of layers may need other products, such as means of neighbours' features or Â²X. Each of
+/// them is kept in the same way, with this limit.
+///
 /// @param graph      the graph.
 /// @param max_bytes  the limit in bytes; 0 keeps nothing. Default: 2^30, and 0 for a store.
 ///

@@ -41,8 +41,8 @@ pub struct Estimator {
     /// The key of the next gradient's draws.
     key: Key,
     batch: Batch,
-    /// The state of a problem and the layers that the batch was cut for, if it can be used again.
-    cut_for: Option<(u64, u64)>,
+    /// The state of a problem, the layers and the program that the batch was cut for, if it can be used again.
+    cut_for: Option<(u64, u64, Option<u64>)>,
     /// Whether it measures, and drops nothing.
     measures: bool,
     sampler: Sampler,
@@ -286,7 +286,7 @@ impl Estimator {
         }
         // If nothing is drawn, all training items of the same problem have the same cut every time.
         let same = self.is_full() && matches!(self.kind.request(), Request::Nothing);
-        let cut_for = same.then(|| (problem.version(), model.net_id()));
+        let cut_for = same.then(|| (problem.version(), model.net_id(), program.map(|program| program.id)));
         if cut_for.is_none() || cut_for != self.cut_for {
             self.cut_for = None;
             let Estimator { kind, key, batch, sampler, .. } = self;

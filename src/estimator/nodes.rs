@@ -70,10 +70,8 @@ impl Problem for Graph {
         // If most nodes are trained, nearly all others are below them, and listing those would take time and memory.
         let exact = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
         if let Some(program) = program {
-            return match exact && (program.picks_top() || 2 * items.len() >= self.num_nodes()) {
-                true => batch.cut.whole_levels_below(self, items, program.levels),
-                false => batch.cut.steps_below(self, items, &program.steps, (draws(kind), key), sampler),
-            };
+            let over_most = exact && 2 * items.len() >= self.num_nodes();
+            return program.cut(&mut batch.cut, (self, items), over_most, (draws(kind), key), sampler);
         }
         if exact && self.is_symmetric() && 2 * items.len() >= self.num_nodes() {
             return batch.cut.whole_below(self, items, num_hops).for_the(EDGES);

@@ -176,8 +176,10 @@ impl Model {
         let threads = self.threads()?;
         let last = if let Target::Layer(layer) = target { layer } else { self.num_layers().saturating_sub(1) };
         let program = match target {
-            Target::Value(value) => Some(self.exact_program(graph, value)?),
-            Target::Output if !self.is_plain() => Some(self.exact_program(graph, self.net.layers().last())?),
+            Target::Value(value) => Some(self.exact_program(graph, value, nodes.is_none())?),
+            Target::Output if !self.is_plain() => {
+                Some(self.exact_program(graph, self.net.layers().last(), nodes.is_none())?)
+            }
             _ => None,
         };
         self.rooms.with(|room| {

@@ -161,6 +161,13 @@ impl Model {
 
     /// Replaces the running statistics; each must be finite, and no variance negative.
     pub fn set_state(&mut self, src: &[f32]) -> Result<()> {
+        self.check_state(src)?;
+        self.state.copy_from_slice(src);
+        Ok(())
+    }
+
+    /// Checks running statistics.
+    pub fn check_state(&self, src: &[f32]) -> Result<()> {
         if src.len() != self.state.len() {
             let text = format!("{} running statistics, but the model has {}", src.len(), self.state.len());
             return Err(Error::ShapeMismatch(text));
@@ -169,7 +176,6 @@ impl Model {
         if let Some(at) = src.iter().enumerate().position(|(at, x)| !x.is_finite() || *x < 0.0 && variances(at)) {
             return Err(Error::entry("running statistics", at, src[at], "is not finite, or a variance below 0"));
         }
-        self.state.copy_from_slice(src);
         Ok(())
     }
 
@@ -181,14 +187,16 @@ impl Model {
     /// Replaces both, as [`Model::numbers`] lists them.
     pub fn set_numbers(&mut self, src: &[f32]) -> Result<()> {
         let (parameters, state) = src.split_at(self.parameters.len().min(src.len()));
-        self.set_state(state)?;
-        self.set_parameters(parameters)
+        self.check_state(state)?;
+        self.set_parameters(parameters)?;
+        self.set_state(state)
     }
 
     /// Replaces parameters and running statistics by those of a copy of this model.
     pub fn take_over(&mut self, copy: &Model) -> Result<()> {
-        self.set_state(&copy.state)?;
-        self.set_parameters(&copy.parameters)
+        self.check_state(&copy.state)?;
+        self.set_parameters(&copy.parameters)?;
+        self.set_state(&copy.state)
     }
 
     /// The program of a gradient where nothing is drawn at the hops of these bits; `None` for the paper's model. Norms may have to
@@ -209,9 +217,10 @@ impl Model {
         self.net.kept_program(Request { mode, exact, powers, features_first, value }).map(Some)
     }
 
-    /// The program of a value, computed exactly.
-    fn exact_program(&self, graph: &Graph, value: usize) -> Result<Arc<Program>> {
-        let powers = graph.keeps_powers()?;
+    /// The program of a value, computed exactly, for all nodes or for some. For some, powers of Â times X are not computed for the
+    /// whole graph; the bits are the same.
+    fn exact_program(&self, graph: &Graph, value: usize, all: bool) -> Result<Arc<Program>> {
+        let powers = all && graph.keeps_powers()?;
         let mode = Mode::Inference;
         self.net.kept_program(Request { mode, exact: u64::MAX, powers, features_first: false, value })
     }

@@ -148,9 +148,8 @@ impl Model {
             let to = if stored.is_state { &mut state } else { &mut parameters };
             stored.read(&tensors.tensor(&stored.name).map_err(missing)?, &mut to[stored.place.clone()])?;
         }
-        let mut model = Self::assemble(std::sync::Arc::new(net), &[], &parameters, &[])?;
-        model.state = state.clone();
-        model.set_state(&state)?;
+        let model = Self::assemble(std::sync::Arc::new(net), &[], &parameters, &state)?;
+        model.check_state(&state)?;
         Ok(model)
     }
 

@@ -68,7 +68,7 @@ impl Lower<'_> {
             }
             _ => true,
         };
-        if overwritten || matches!(self.request.mode, Mode::Gradient { all_nodes: true, .. }) {
+        if overwritten || self.request.picks_top() {
             self.push(Kind::Copy, [Some(output), None], values[self.request.value].width);
         }
     }
@@ -77,6 +77,8 @@ impl Lower<'_> {
     fn keeps_result(&self, node: usize) -> bool {
         match (&self.nodes[node].kind, self.nodes[node].inputs[0]) {
             (Kind::Activate(_), _) => true,
+            // Numbers that are dropped of sparse features are sparse.
+            (Kind::Dropout { .. }, Some(Source::Features)) => true,
             (Kind::Bias { .. } | Kind::Dropout { .. } | Kind::Combine { .. }, Some(Source::Node(n))) => {
                 self.keeps_result(n)
             }
@@ -129,6 +131,7 @@ impl Lower<'_> {
 
     /// Whether nothing is drawn at this hop.
     fn is_exact(&self, hop: usize) -> bool {
+        // More hops than bits has the paper's model alone, which draws nothing here.
         hop >= 64 || self.request.exact >> hop & 1 == 1
     }
 

@@ -5,8 +5,9 @@
 //! more.
 
 use super::layers::Activation;
-use crate::graph::Operator;
-use crate::sample::Step;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Operator};
+use crate::sample::{Cut, Draws, Key, Sampler, Step};
 use std::ops::Range;
 
 /// What a program is for.
@@ -38,6 +39,13 @@ pub struct Request {
     pub value: usize,
 }
 
+impl Request {
+    /// Whether everything is computed for all nodes, and the top is picked out of them at the end.
+    pub fn picks_top(&self) -> bool {
+        matches!(self.mode, Mode::Gradient { all_nodes: true, .. })
+    }
+}
+
 /// Where a primitive reads rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
@@ -56,6 +64,16 @@ pub enum Scale {
     Constant(f32),
     /// 1 + the parameter at this place.
     OnePlus(usize),
+}
+
+impl Scale {
+    /// Its number.
+    pub fn value(self, parameters: &[f32]) -> f32 {
+        match self {
+            Scale::Constant(value) => value,
+            Scale::OnePlus(at) => 1.0 + parameters[at],
+        }
+    }
 }
 
 /// What a primitive does. Ranges are places in the flat parameters.
@@ -157,6 +175,13 @@ pub struct Node {
     pub has_gradient: bool,
 }
 
+impl Node {
+    /// The k-th input, which every primitive that asks for it has.
+    pub fn input(&self, k: usize) -> Result<Source> {
+        self.inputs[k].ok_or_else(|| Error::Internal("an input is missing".to_string()))
+    }
+}
+
 /// A model as primitives, in an order in which they can run.
 #[derive(Debug)]
 pub struct Program {
@@ -184,9 +209,20 @@ impl Program {
         &self.nodes[self.nodes.len() - 1]
     }
 
-    /// Whether everything is computed for all nodes, and the top is picked out of them at the end.
-    pub fn picks_top(&self) -> bool {
-        matches!(self.request.mode, Mode::Gradient { all_nodes: true, .. })
+    /// Cuts what this program needs for the nodes `top`. If most nodes are at the top and nothing is drawn, nearly all others are
+    /// below them, and listing those would take time and memory.
+    pub fn cut(
+        &self,
+        cut: &mut Cut,
+        (graph, top): (&Graph, &[i32]),
+        over_most: bool,
+        (draws, key): (Draws<'_>, Key),
+        sampler: &mut Sampler,
+    ) -> Result<()> {
+        match over_most || self.request.picks_top() {
+            true => cut.whole_levels_below(graph, top, self.levels),
+            false => cut.steps_below(graph, top, &self.steps, (draws, key), sampler),
+        }
     }
 
     /// Gives the primitives of `nodes` levels and slots. `hops` are the hops that are left, in order, with the primitive of each.
@@ -197,8 +233,7 @@ impl Program {
         request: Request,
         id: u64,
     ) -> Program {
-        let picks_top = matches!(request.mode, Mode::Gradient { all_nodes: true, .. });
-        let levels = hops.len() + usize::from(picks_top);
+        let levels = hops.len() + usize::from(request.picks_top());
         for (step, &(_, node)) in hops.iter().enumerate() {
             nodes[node].step = step;
         }

@@ -79,13 +79,20 @@ struct Kept {
     transposed: Transposed,
 }
 
+/// The rows of a lower level that are read at a higher one.
+#[derive(Default)]
+struct Crossing {
+    /// Whether they are listed; otherwise they are all rows, in order.
+    listed: bool,
+    rows: Vec<i32>,
+}
+
 /// The buffers of a pass.
 #[derive(Default)]
 pub struct Workspace {
     slots: Vec<Slot>,
     kept: Vec<Kept>,
-    /// For each crossing the rows of the lower level that are read; `None`: all of them in order.
-    crossings: Vec<(bool, Vec<i32>)>,
+    crossings: Vec<Crossing>,
     aggregated: Vec<AggregatedRows>,
     gradient: Buffer,
     partial_sums: Buffer,
@@ -174,7 +181,7 @@ impl Workspace {
         if self.crossings.len() < crossings.len() {
             self.crossings.resize_with(crossings.len(), Default::default);
         }
-        for ((listed, rows), &(low, high)) in self.crossings.iter_mut().zip(crossings) {
+        for (Crossing { listed, rows }, &(low, high)) in self.crossings.iter_mut().zip(crossings) {
             *listed = false;
             for level in (low..high).rev() {
                 let Pick::List(own) = pass.cut.own(level) else { continue };
@@ -197,7 +204,7 @@ impl Workspace {
         }
         let at = program.crossings.iter().position(|&crossing| crossing == (low, high));
         match at.map(|at| &self.crossings[at]) {
-            Some((true, rows)) => Pick::List(rows),
+            Some(Crossing { listed: true, rows }) => Pick::List(rows),
             _ => Pick::From(0),
         }
     }
@@ -263,9 +270,8 @@ impl Workspace {
 
     /// Both inputs of a primitive as dense rows.
     fn both(&mut self, pass: Pass<'_>, node: &Node, rows: &mut [Buffer; 2]) -> Result<[Place; 2]> {
-        let source = |k: usize| node.inputs[k].ok_or_else(|| Error::Internal("an input is missing".to_string()));
-        let a = self.find(pass, source(0)?, node.level, false, &mut rows[0])?;
-        let b = self.find(pass, source(1)?, node.level, false, &mut rows[1])?;
+        let a = self.find(pass, node.input(0)?, node.level, false, &mut rows[0])?;
+        let b = self.find(pass, node.input(1)?, node.level, false, &mut rows[1])?;
         Ok([a, b])
     }
 
@@ -273,11 +279,7 @@ impl Workspace {
         let Pass { program, parameters, graph, cut, threads, .. } = pass;
         let width = node.width;
         let count = cut.level(node.level).1;
-        let input = node.inputs[0].ok_or_else(|| Error::Internal("an input is missing".to_string()))?;
-        let scale = |scale: Scale| match scale {
-            Scale::Constant(value) => value,
-            Scale::OnePlus(at) => 1.0 + parameters[at],
-        };
+        let input = node.input(0)?;
         let is_dropout = matches!(node.kind, Kind::Dropout { .. });
         if !node.in_place && !is_dropout {
             self.slots[node.slot].sparse = None;
@@ -321,9 +323,9 @@ impl Workspace {
                 join::copy(threads, self.view(pass, place, node.level, &kept.rows[0])?, out);
             }
             Kind::Combine { scales } => {
-                let [alpha, beta] = scales.map(scale);
+                let [alpha, beta] = scales.map(|scale| scale.value(parameters));
                 if node.in_place {
-                    let source = node.inputs[1].ok_or_else(|| Error::Internal("an input is missing".to_string()))?;
+                    let source = node.input(1)?;
                     let place = self.find(pass, source, node.level, false, &mut kept.rows[1])?;
                     let b = self.view(pass, place, node.level, &kept.rows[1])?;
                     join::combine_in_place(threads, alpha, (beta, b), out);
@@ -546,21 +548,17 @@ impl Workspace {
             }
             Kind::Copy => self.pass_on(pass, inputs[0], level, (g, width), 1.0)?,
             Kind::Combine { scales } => {
-                let factor = |scale: Scale| match scale {
-                    Scale::Constant(value) => value,
-                    Scale::OnePlus(at) => 1.0 + parameters[at],
-                };
                 for k in [1, 0] {
                     if let Scale::OnePlus(at) = scales[k] {
                         gradient[at] = self.product_with(pass, node, k, kept, g)?;
                     }
                     if k == 0 && node.in_place {
-                        let alpha = factor(scales[0]);
+                        let alpha = scales[0].value(parameters);
                         if alpha != 1.0 {
                             g.iter_mut().for_each(|g| *g *= alpha);
                         }
                     } else {
-                        self.pass_on(pass, inputs[k], level, (g, width), factor(scales[k]))?;
+                        self.pass_on(pass, inputs[k], level, (g, width), scales[k].value(parameters))?;
                     }
                 }
             }
@@ -571,7 +569,7 @@ impl Workspace {
             }
             &Kind::Activate(function) => {
                 if function == crate::nn::Activation::Gelu {
-                    let source = inputs[0].ok_or_else(|| Error::Internal("an input is missing".to_string()))?;
+                    let source = node.input(0)?;
                     let place = self.find(pass, source, level, true, &mut kept.rows[0])?;
                     let x = self.view(pass, place, level, &kept.rows[0])?.data;
                     activation::gradient(function, threads, width, x, g);
@@ -586,7 +584,7 @@ impl Workspace {
             }
             Kind::LayerNorm { weight, bias } | Kind::BatchNorm { weight, bias, .. } => {
                 let by_rows = matches!(node.kind, Kind::LayerNorm { .. });
-                let source = inputs[0].ok_or_else(|| Error::Internal("an input is missing".to_string()))?;
+                let source = node.input(0)?;
                 let place = self.find(pass, source, level, false, &mut kept.rows[0])?;
                 let mut sums = take(&mut self.sums);
                 let x = self.view(pass, place, level, &kept.rows[0])?;
@@ -653,21 +651,20 @@ impl Workspace {
         let mut more = take(&mut self.more);
         let stored = if adds { more.try_resize(to.len()) } else { Ok(()) };
         let target: &mut [f32] = if adds { &mut more } else { &mut *to };
-        let result = stored.and_then(|()| match node.inputs[0] {
-            Some(Source::Features) => {
+        let result = stored.and_then(|()| match node.input(0)? {
+            Source::Features => {
                 let x = graph.features()?;
                 let x = (x.rows(), x.row_entries());
                 threads.transposed_times(x, cut.level(node.level).0, by, target, &mut sums)
             }
-            Some(Source::Aggregated(i)) => {
+            Source::Aggregated(i) => {
                 let pick = cut.level(node.level).0;
                 self.aggregated[i].transposed_times(graph, pick, threads, by, target, &mut sums)
             }
-            Some(Source::Node(n)) => {
+            Source::Node(n) => {
                 let (rows, pick, entries) = self.factor(pass.program, n, node.level);
                 threads.transposed_times((rows, entries), pick, by, target, &mut sums)
             }
-            None => Err(Error::Internal("an input is missing".to_string())),
         });
         if adds && result.is_ok() {
             table().add(to, &more);
@@ -679,7 +676,7 @@ impl Workspace {
 
     /// `Σ g·x` for the k-th input x, which is the gradient by its factor.
     fn product_with(&mut self, pass: Pass<'_>, node: &Node, k: usize, kept: &mut Kept, g: &[f32]) -> Result<f32> {
-        let source = node.inputs[k].ok_or_else(|| Error::Internal("an input is missing".to_string()))?;
+        let source = node.input(k)?;
         let place = self.find(pass, source, node.level, false, &mut kept.rows[k])?;
         let mut sums = take(&mut self.sums);
         let x = self.view(pass, place, node.level, &kept.rows[k])?;

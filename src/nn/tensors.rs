@@ -193,8 +193,10 @@ impl Net {
     pub fn kept_program(&self, request: Request) -> Result<Arc<Program>> {
         const MOST_KEPT: usize = 16;
         let mut programs = fork::lock(&self.programs);
-        if let Some(program) = programs.iter().find(|program| program.request == request) {
-            return Ok(Arc::clone(program));
+        if let Some(at) = programs.iter().position(|program| program.request == request) {
+            // The latest stand last, and go last.
+            programs[at..].rotate_left(1);
+            return Ok(Arc::clone(&programs[programs.len() - 1]));
         }
         let program = Arc::new(self.program(request));
         if programs.len() == MOST_KEPT {

@@ -102,9 +102,7 @@ impl Problem for Data {
         items.iter().try_for_each(|&q| pairs.push(self.levels(q as usize), choice, &mut random))?;
         match program {
             None => cut.below(&self.documents, pairs.documents(), num_hops, Draws::NONE, key, sampler),
-            Some(program) => {
-                cut.steps_below(&self.documents, pairs.documents(), &program.steps, (Draws::NONE, key), sampler)
-            }
+            Some(program) => program.cut(cut, (&self.documents, pairs.documents()), false, (Draws::NONE, key), sampler),
         }
     }
 

@@ -128,7 +128,8 @@ impl Cut {
         self.set_top(top)
     }
 
-    /// The nodes `top` and what the steps need below them or draw; level i feeds step i. Rows that no draw reaches stay.
+    /// The nodes `top`, which may repeat, and what the steps need below them or draw; level i feeds step i. Rows that no draw
+    /// reaches stay.
     pub fn steps_below(
         &mut self,
         graph: &Graph,

@@ -255,8 +255,11 @@ impl<'a> Prober<'a> {
             None => try_copied(problem.items(Split::Train)?)?,
         };
         // A copy for measurements drops nothing, as the estimates it is compared with.
-        let mut exactly = Estimator::unbiased().with_size(items.len())?;
-        let exact = try_copied(exactly.gradient(model, problem, Some(&items))?.1)?;
+        // A batch norm of the full estimator sees all nodes.
+        let full = options.batch.is_none() && model.net().has_batch_norm();
+        let exactly = if full { Estimator::full() } else { Estimator::unbiased() };
+        let mut exactly = exactly.with_size(items.len())?;
+        let exact = try_copied(exactly.gradient(model, problem, (!full).then_some(&items[..]))?.1)?;
         let norm = exact.iter().map(|&h| f64::from(h).powi(2)).sum::<f64>().sqrt();
         if norm == 0.0 {
             let text = "the gradient is 0 at these parameters, so there is no relative error";

@@ -89,9 +89,13 @@ impl Run<'_> {
         let len = self.model.parameters().len();
         let parameters = floats(tensors, "parameters", &[len])?.unwrap_or_default();
         let running = floats(tensors, "running_statistics", &[self.model.state().len()])?.unwrap_or_default();
+        self.model.check_state(&running)?;
         let best = floats(tensors, "best", &[len + self.model.state().len()])?;
         if best.iter().flatten().any(|w| !w.is_finite()) {
             return Err(Error::BadFormat("best is not finite".to_string()));
+        }
+        if let Some(best) = &best {
+            self.model.check_state(&best[len..])?;
         }
         let first = floats(tensors, "first_moments", &[0, len])?.unwrap_or_default();
         let second = floats(tensors, "second_moments", &[first.len()])?.unwrap_or_default();
@@ -129,8 +133,8 @@ impl Run<'_> {
         for record in records.as_chunks::<{ Record::LEN }>().0 {
             history.push(Record::from_array(*record))?;
         }
-        self.model.set_state(&running)?;
         self.model.set_parameters(&parameters)?;
+        self.model.set_state(&running)?;
         self.optimizer.set_state(state);
         self.estimator.set_step(gradients);
         if let Some(sizes) = &mut self.sizes {

@@ -4,7 +4,7 @@ use super::super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
 /// The largest number of each column over the entries of a row, whose values do not matter, and the column of the entry that
-/// has it: the first of equal ones. A row without entries is 0 and has -1.
+/// has it: the first of equal ones. What is not a number is larger than any. A row without entries is 0 and has -1.
 ///
 /// Each entry streams one row of `m`, `4·width` bytes, and the row of `out` and `from` stays in cache.
 #[inline(always)]
@@ -28,7 +28,7 @@ pub fn segment_max<A: Arithmetic>(
         for &u in rest {
             let row = &m[u as usize * width..][..width];
             for ((out, from), &x) in out.iter_mut().zip(from.iter_mut()).zip(row) {
-                let larger = x > *out;
+                let larger = x > *out || x.is_nan();
                 *out = if larger { x } else { *out };
                 *from = if larger { u } else { *from };
             }

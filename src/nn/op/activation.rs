@@ -11,7 +11,8 @@ pub fn apply(activation: Activation, threads: &Threads, width: usize, rows: &mut
         threads.fill_rows(rows.len(), width, rows, |_, row| row.iter_mut().for_each(|x| *x = f(*x)));
     };
     match activation {
-        Activation::Relu => each(|x| if x > 0.0 { x } else { 0.0 }, rows),
+        // What is not a number stays so.
+        Activation::Relu => each(|x| if x < 0.0 { 0.0 } else { x }, rows),
         Activation::LeakyRelu => each(|x| if x > 0.0 { x } else { LEAK * x }, rows),
         Activation::Elu => each(|x| if x > 0.0 { x } else { x.exp_m1() }, rows),
         Activation::Gelu => each(|x| (f64::from(x) * normal(f64::from(x))) as f32, rows),
@@ -51,4 +52,27 @@ pub fn gradient(activation: Activation, threads: &Threads, width: usize, from: &
 /// The distribution function of the standard normal.
 fn normal(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Pick;
+    use crate::nn::op::join::{self, View};
+
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        let threads = Threads::new(1).unwrap();
+        use Activation::*;
+        for activation in [Relu, LeakyRelu, Elu, Gelu, Tanh, Sigmoid] {
+            let mut row = [f32::NAN, -1.0, 2.0];
+            apply(activation, &threads, 3, &mut row);
+            assert!(row[0].is_nan() && row[1] < 1.0 && row[2] > 0.5, "{activation:?}: {row:?}");
+        }
+        let (a, b) = ([f32::NAN, 1.0, 2.0], [1.0, f32::NAN, 2.0]);
+        let [a, b] = [&a, &b].map(|data| View { data, pick: Pick::From(0), width: 3 });
+        let mut larger = [0.0; 3];
+        join::max(&threads, a, b, &mut larger);
+        assert!(larger[0].is_nan() && larger[1].is_nan() && larger[2] == 2.0);
+    }
 }

@@ -57,11 +57,17 @@ pub fn concat(threads: &Threads, a: View<'_>, b: View<'_>, out: &mut [f32]) {
     });
 }
 
-/// The larger of A and B, number by number.
+/// Whether the maximum is b: it is larger, or not a number.
+#[inline(always)]
+fn takes_second(a: f32, b: f32) -> bool {
+    b > a || b.is_nan()
+}
+
+/// The larger of A and B, number by number; of equal ones A's.
 pub fn max(threads: &Threads, a: View<'_>, b: View<'_>, out: &mut [f32]) {
     threads.fill_rows(out.len(), a.width, out, |i, row| {
         for ((x, &a), &b) in row.iter_mut().zip(a.row(i)).zip(b.row(i)) {
-            *x = if b > a { b } else { a };
+            *x = if takes_second(a, b) { b } else { a };
         }
     });
 }
@@ -71,7 +77,7 @@ pub fn max_gradient(threads: &Threads, [a, b]: [View<'_>; 2], to_b: bool, g: &[f
     let width = a.width;
     threads.fill_rows(out.len(), width, out, |i, row| {
         for (((x, &a), &b), &g) in row.iter_mut().zip(a.row(i)).zip(b.row(i)).zip(&g[i * width..]) {
-            *x = if (b > a) == to_b { g } else { 0.0 };
+            *x = if takes_second(a, b) == to_b { g } else { 0.0 };
         }
     });
 }

@@ -44,9 +44,13 @@ pub fn layer(
     try_resize(&mut statistics.mean, rows)?;
     try_resize(&mut statistics.scale, rows)?;
     let (mean, scale) = (&mut statistics.mean[..], &mut statistics.scale[..]);
-    threads.fill_rows(rows * width, 1, mean, |i, mean| mean[0] = moments(x.row(i)).0 as f32);
-    threads
-        .fill_rows(rows * width, 1, scale, |i, scale| scale[0] = (1.0 / (moments(x.row(i)).1 + EPSILON).sqrt()) as f32);
+    const PIECE: usize = 256;
+    threads.each_pair((rows, width), (&mut *mean, PIECE), (&mut *scale, PIECE), |piece, mean, scale| {
+        for (i, (mean, scale)) in mean.iter_mut().zip(scale).enumerate() {
+            let (middle, variance) = moments(x.row(piece * PIECE + i));
+            (*mean, *scale) = (middle as f32, (1.0 / (variance + EPSILON).sqrt()) as f32);
+        }
+    });
     let (mean, scale) = (&*mean, &*scale);
     threads.fill_rows(rows * width, width, out, |i, row| {
         for (((y, &x), &w), &b) in row.iter_mut().zip(x.row(i)).zip(weight).zip(bias) {
@@ -211,9 +215,26 @@ impl Statistics {
     /// Moves running statistics towards those of the last batch; its variance is corrected, as PyTorch does.
     pub fn commit(&self, state: &mut [f32]) {
         let (mean, variance) = state.split_at_mut(self.mean.len());
-        let mix = |old: &mut f32, new: f64| *old = ((1.0 - MOMENTUM) * f64::from(*old) + MOMENTUM * new) as f32;
+        // A variance may be larger than any float, but must stay finite.
+        let mix = |old: &mut f32, new: f64| {
+            *old = ((1.0 - MOMENTUM) * f64::from(*old) + MOMENTUM * new).min(f64::from(f32::MAX)) as f32;
+        };
         mean.iter_mut().zip(&self.mean).for_each(|(old, &new)| mix(old, f64::from(new)));
         let corrected = self.rows as f64 / (self.rows as f64 - 1.0);
         variance.iter_mut().zip(&self.variance).for_each(|(old, &new)| mix(old, corrected * new));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_statistics_stay_finite_however_large_a_variance_is() {
+        let statistics = Statistics { mean: vec![1e20], scale: vec![0.0], variance: vec![1e40], rows: 2 };
+        let mut state = [0.0, 1.0];
+        statistics.commit(&mut state);
+        assert_eq!(state[1], f32::MAX);
+        assert!((state[0] - 1e19).abs() < 1e13);
     }
 }
