@@ -1055,12 +1055,16 @@ plim_status plim_graph_verify(const plim_graph *graph);
  * when the features or the normalisation change. If it would exceed the limit, each step computes
  * the rows it needs. Results have the same bits either way.
  *
+ * Models made of layers may need other products, such as means of neighbours' features or Â²X. Each of
+ * them is kept in the same way, with this limit.
+ *
  * @param graph      the graph.
  * @param max_bytes  the limit in bytes; 0 keeps nothing. Default: 2^30, and 0 for a store.
  *
  * @return PLIM_OK or a common error.
  */
-plim_status plim_graph_set_cache(plim_graph *graph, size_t max_bytes);
+plim_status plim_graph_set_cache(plim_graph *graph,
+                                 size_t max_bytes);
 
 /**
  * Frees a graph.
