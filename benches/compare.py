@@ -16,7 +16,7 @@ from pathlib import Path
 
 from experiments import environment
 
-SECTIONS = ["machine", "cells", "spmm", "scaling", "memory", "build", "edge_list", "accuracy"]
+SECTIONS = ["machine", "cells", "layers", "spmm", "scaling", "memory", "build", "edge_list", "accuracy"]
 # These require no other library.
 ALONE = ["edge_list"]
 
