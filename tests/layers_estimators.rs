@@ -12,7 +12,7 @@ use plimsoll::error::{Error, Result};
 use plimsoll::estimator::{Estimator, Kind, Property, Request};
 use plimsoll::graph::{Graph, Split};
 use plimsoll::model::Model;
-use plimsoll::nn::{Aggregator, Layers, Norm};
+use plimsoll::nn::{AGGREGATORS, Aggregator, Layers, Norm};
 use plimsoll::sample::{Distribution, Draws, Hop};
 
 const NODES: usize = 60;
@@ -332,7 +332,7 @@ fn a_node_without_draws_aggregates_0_and_keeps_root_and_bias() {
         make(&mut layers);
         layers
     };
-    for aggregator in [Aggregator::Mean, Aggregator::Max, Aggregator::Sum] {
+    for &(aggregator, _) in AGGREGATORS {
         // lin_l.weight, lin_l.bias, lin_r.weight
         let w = [10.0, 0.0, 0.25, 0.0, 0.5, 0.0];
         let name = format!("sage {aggregator:?}");
@@ -386,7 +386,7 @@ fn an_isolated_node_has_the_gradient_of_its_root_under_every_distribution_and_si
     let mut graph = Graph::from_edges(n, &sources, &targets, None).unwrap();
     graph.set_features(1, &vec![0.5; n]).unwrap();
     graph.set_labels(&vec![0; n]).unwrap();
-    for aggregator in [Aggregator::Mean, Aggregator::Max, Aggregator::Sum] {
+    for &(aggregator, _) in AGGREGATORS {
         let mut layers = Layers::new(1).unwrap();
         layers.aggregate(aggregator).unwrap();
         layers.sage(2, aggregator).unwrap();

@@ -217,7 +217,7 @@ pub extern "C" fn plim_layers_gcn(layers: *mut plim_layers, width: usize) -> pli
 ///
 /// @param layers      the layers.
 /// @param width       number of columns of the new value, 1 .. INT32_MAX.
-/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+/// @param aggregator  a PLIM_AGGREGATOR_ constant.
 ///
 /// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn plim_layers_gin(
 /// Appends an aggregation of neighbours: agg(H), without parameters. One hop.
 ///
 /// @param layers      the layers.
-/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+/// @param aggregator  a PLIM_AGGREGATOR_ constant.
 ///
 /// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]

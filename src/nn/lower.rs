@@ -28,6 +28,15 @@ impl Net {
     }
 }
 
+/// The primitive that aggregates.
+fn primitive_of(aggregator: Aggregator) -> Kind {
+    match aggregator {
+        Aggregator::Mean => Kind::Spmm { operator: Operator::Mean },
+        Aggregator::Sum => Kind::Spmm { operator: Operator::Sum },
+        Aggregator::Max => Kind::SegmentMax,
+    }
+}
+
 struct Lower<'a> {
     net: &'a Net,
     request: Request,
@@ -154,16 +163,14 @@ impl Lower<'_> {
         self.push(Kind::Spmm { operator }, [Some(input), None], self.width(input))
     }
 
-    fn segment_max(&mut self, input: Source, hop: usize) -> Source {
-        self.hops.push((hop, self.nodes.len()));
-        self.push(Kind::SegmentMax, [Some(input), None], self.width(input))
-    }
-
+    /// agg(In) of a hop.
     fn aggregate(&mut self, input: Source, aggregator: Aggregator, hop: usize) -> Source {
-        match aggregator {
-            Aggregator::Mean => self.spmm(input, Operator::Mean, hop),
-            Aggregator::Sum => self.spmm(input, Operator::Sum, hop),
-            Aggregator::Max => self.segment_max(input, hop),
+        match primitive_of(aggregator) {
+            Kind::Spmm { operator } => self.spmm(input, operator, hop),
+            kind => {
+                self.hops.push((hop, self.nodes.len()));
+                self.push(kind, [Some(input), None], self.width(input))
+            }
         }
     }
 
@@ -201,13 +208,12 @@ impl Lower<'_> {
                 self.bias(product, i, "bias")
             }
             Op::Sage { aggregator, .. } => {
-                let neighbours = match aggregator {
-                    Aggregator::Max => {
-                        let largest = self.segment_max(input, hop);
-                        self.matmul(largest, i, "lin_l.weight", value.width)
+                let neighbours = match primitive_of(aggregator) {
+                    Kind::Spmm { operator } => self.convolve(input, operator, hop, (i, "lin_l.weight")),
+                    _ => {
+                        let aggregated = self.aggregate(input, aggregator, hop);
+                        self.matmul(aggregated, i, "lin_l.weight", value.width)
                     }
-                    Aggregator::Mean => self.convolve(input, Operator::Mean, hop, (i, "lin_l.weight")),
-                    Aggregator::Sum => self.convolve(input, Operator::Sum, hop, (i, "lin_l.weight")),
                 };
                 let own = self.matmul(input, i, "lin_r.weight", value.width);
                 let sum = self.combine(neighbours, own, [ONE, ONE]);

@@ -299,7 +299,7 @@ static void values_are_those_of_the_formulas(void) {
   double want[MAX_NODES][MAX_WIDTH], first[MAX_NODES][MAX_WIDTH];
   plim_layers *layers = start();
   plim_model *model = NULL;
-  for (int32_t aggregator = 0; aggregator < 3; aggregator++) { /* values 1, 2, 3, each of the features */
+  for (int32_t aggregator = 0; aggregator <= PLIM_AGGREGATOR_MAX; aggregator++) { /* values 1, 2, 3, each of the features */
     CHECK_OK(plim_layers_at(layers, 0));
     CHECK_OK(plim_layers_aggregate(layers, aggregator));
   }

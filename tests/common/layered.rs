@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use plimsoll::graph::{Graph, Normalization, Split};
 use plimsoll::kernel;
 use plimsoll::model::Model;
-use plimsoll::nn::{Activation, Aggregator, Layers, Norm, Op, Value};
+use plimsoll::nn::{AGGREGATORS, Activation, Aggregator, Layers, Norm, Op, Value};
 use plimsoll::random::{mask_key, mix};
 
 const EPSILON: f64 = 1e-5;
@@ -392,7 +392,7 @@ pub struct Allowed {
 pub fn random_layers(features: usize, classes: usize, allowed: Allowed, random: &mut Random) -> Layers {
     let mut layers = Layers::new(features).unwrap();
     let width = |random: &mut Random| 1 + random.below(20);
-    let aggregator = |random: &mut Random| [Aggregator::Mean, Aggregator::Sum, Aggregator::Max][random.below(3)];
+    let aggregator = |random: &mut Random| AGGREGATORS[random.below(AGGREGATORS.len())].0;
     for _ in 0..1 + random.below(8) {
         if random.chance(0.3) {
             layers.at(random.below(layers.values().len())).unwrap();
