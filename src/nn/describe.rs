@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 /// All aggregators, by the names that they have in files.
 pub const AGGREGATORS: &[(Aggregator, &str)] =
-    &[(Aggregator::Mean, "mean"), (Aggregator::Sum, "sum"), (Aggregator::Max, "max")];
+    &[(Aggregator::Mean, "mean"), (Aggregator::Sum, "sum"), (Aggregator::Max, "max"), (Aggregator::Min, "min")];
 const ACTIVATIONS: &[(Activation, &str)] = &[
     (Activation::Relu, "relu"),
     (Activation::LeakyRelu, "leaky_relu"),

@@ -12,6 +12,7 @@ use super::layers::{Activation, Aggregator, Norm, Op};
 use super::program::{Kind, Mode, Node, Program, Request, Scale, Source};
 use super::tensors::Net;
 use crate::graph::Operator;
+use crate::kernel::Extreme;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +34,8 @@ fn primitive_of(aggregator: Aggregator) -> Kind {
     match aggregator {
         Aggregator::Mean => Kind::Spmm { operator: Operator::Mean },
         Aggregator::Sum => Kind::Spmm { operator: Operator::Sum },
-        Aggregator::Max => Kind::SegmentMax,
+        Aggregator::Max => Kind::Extreme(Extreme::Largest),
+        Aggregator::Min => Kind::Extreme(Extreme::Smallest),
     }
 }
 

@@ -66,7 +66,7 @@ static void refuse_constants(int32_t aggregator, int32_t activation, int32_t nor
 }
 
 static void constants_are_known(void) {
-  refuse_constants(PLIM_AGGREGATOR_MAX + 1, PLIM_ACTIVATION_SIGMOID + 1, PLIM_NORM_BATCH + 1);
+  refuse_constants(PLIM_AGGREGATOR_MIN + 1, PLIM_ACTIVATION_SIGMOID + 1, PLIM_NORM_BATCH + 1);
   refuse_constants(-1, -1, -1);
   refuse_constants(INT32_MIN, INT32_MIN, INT32_MIN);
   refuse_constants(INT32_MAX, INT32_MAX, INT32_MAX);
