@@ -169,6 +169,12 @@
 #define PLIM_AGGREGATOR_MAX 2
 
 /**
+ * The smallest number of each column over the neighbours, without weights; 0 without neighbours. Of
+ * equal numbers, the neighbour with the lowest id receives the gradient.
+ */
+#define PLIM_AGGREGATOR_MIN 3
+
+/**
  * max(x, 0).
  */
 #define PLIM_ACTIVATION_RELU 0
@@ -574,7 +580,8 @@ typedef struct plim_ids plim_ids;
  *
  * Edges. plim_layers_gcn() and plim_layers_propagate() use Â: the normalisation, the edge weights
  * and the self-loops of the graph. plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
- * use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX ignores weights.
+ * use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX and
+ * PLIM_AGGREGATOR_MIN ignore weights.
  *
  * Modes. Gradients and training run in training mode: dropout is on, and a batch norm uses the
  * statistics of the rows at hand. Predictions, evaluations and plim_model_embed_value() run in
@@ -1347,7 +1354,7 @@ plim_status plim_layers_gcn(plim_layers *layers, size_t width);
  *
  * @param layers      the layers.
  * @param width       number of columns of the new value, 1 .. INT32_MAX.
- * @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+ * @param aggregator  a PLIM_AGGREGATOR_ constant.
  *
  * @return PLIM_OK or a common error.
  */
@@ -1378,7 +1385,7 @@ plim_status plim_layers_gin(plim_layers *layers,
  * Appends an aggregation of neighbours: agg(H), without parameters. One hop.
  *
  * @param layers      the layers.
- * @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+ * @param aggregator  a PLIM_AGGREGATOR_ constant.
  *
  * @return PLIM_OK or a common error.
  */

@@ -8,7 +8,8 @@ use common::random::Random;
 use common::{bits, matrix};
 use ndarray::Array2;
 use plimsoll::kernel::{
-    AT_ONCE, Adam, Buffer, CHACHA_WORDS, Finish, GROUP, Parts, Pick, Rows, Sparse, Table, Threads, available, table,
+    AT_ONCE, Adam, Buffer, CHACHA_WORDS, Extreme, Finish, GROUP, Parts, Pick, Rows, Sparse, Table, Threads, available,
+    table,
 };
 use rand_core::{Rng, SeedableRng};
 
@@ -715,19 +716,28 @@ fn rectifying_zeroes_negative_numbers_forward_and_backward() {
     }
 }
 
-/// The largest of each column over the entries of a row, by single comparisons; the first of equal ones. A row without entries is
-/// 0 and comes from -1.
-fn largest_over_entries(factor: &Factor, row: usize, m: &[f32], width: usize, column: usize) -> (f32, i32) {
+const EXTREMES: [Extreme; 2] = [Extreme::Largest, Extreme::Smallest];
+
+/// The largest or smallest of each column over the entries of a row, by single comparisons; the first of equal ones. A row without
+/// entries is 0 and comes from -1.
+fn extreme_over_entries(
+    extreme: Extreme,
+    factor: &Factor,
+    row: usize,
+    (m, width): (&[f32], usize),
+    column: usize,
+) -> (f32, i32) {
+    let sign = if extreme == Extreme::Largest { 1.0 } else { -1.0 };
     let entries = factor.indptr[row] as usize..factor.indptr[row + 1] as usize;
     factor.indices[entries].iter().fold((0.0, -1), |(best, from), &u| {
         let x = m[u as usize * width + column];
-        if from < 0 || x > best { (x, u) } else { (best, from) }
+        if from < 0 || sign * x > sign * best { (x, u) } else { (best, from) }
     })
 }
 
 /// Whole numbers have many ties, and weights do not matter.
 #[test]
-fn a_maximum_over_entries_is_the_first_of_the_largest_in_every_table() {
+fn an_extreme_over_entries_is_the_first_of_the_equal_ones_in_every_table() {
     let mut random = Random::new(31);
     for number in [whole_number, real] {
         let numbers = |random: &mut Random, count: usize| (0..count).map(|_| number(random)).collect::<Vec<_>>();
@@ -736,12 +746,18 @@ fn a_maximum_over_entries_is_the_first_of_the_largest_in_every_table() {
             let Rows::Sparse(a) = factor.both()[0] else { panic!("the first form is sparse") };
             for width in [1, 3, 7, 8, 15, 16, 17, 33, 70] {
                 let m = numbers(&mut source, factor.depth * width);
-                for table in available() {
+                for (table, extreme) in available().iter().flat_map(|table| EXTREMES.map(|extreme| (table, extreme))) {
                     let (mut out, mut from) = (vec![f32::NAN; count * width], vec![-7; count * width]);
-                    table.segment_max(a, pick, (&m, width), (&mut out, &mut from));
+                    table.extreme(extreme, a, pick, (&m, width), (&mut out, &mut from));
                     for (at, (&out, &from)) in out.iter().zip(&from).enumerate() {
-                        let wanted = largest_over_entries(factor, pick.at(at / width), &m, width, at % width);
-                        assert_eq!((out.to_bits(), from), (wanted.0.to_bits(), wanted.1), "{}, {width}", table.name);
+                        let wanted =
+                            extreme_over_entries(extreme, factor, pick.at(at / width), (&m, width), at % width);
+                        assert_eq!(
+                            (out.to_bits(), from),
+                            (wanted.0.to_bits(), wanted.1),
+                            "{}, {extreme:?}, {width}",
+                            table.name
+                        );
                     }
                 }
             }
@@ -750,14 +766,18 @@ fn a_maximum_over_entries_is_the_first_of_the_largest_in_every_table() {
 }
 
 #[test]
-fn maxima_of_negative_and_infinite_numbers_are_theirs_and_not_0() {
+fn extremes_of_negative_and_infinite_numbers_are_theirs_and_not_0() {
     let (indptr, indices, values) = ([0, 2, 2, 3], [0, 1, 2], [0.0, 1.0, -1.0]);
     let a = Sparse { indptr: &indptr, indices: &indices, values: &values };
     let m = [-3.0, f32::NEG_INFINITY, -2.0, f32::NEG_INFINITY, f32::INFINITY, -0.0];
     for table in available() {
         let (mut out, mut from) = ([f32::NAN; 6], [9; 6]);
-        table.segment_max(a, Pick::From(0), (&m, 2), (&mut out, &mut from));
+        table.extreme(Extreme::Largest, a, Pick::From(0), (&m, 2), (&mut out, &mut from));
         assert_eq!(out, [-2.0, f32::NEG_INFINITY, 0.0, 0.0, f32::INFINITY, -0.0], "{}", table.name);
+        assert_eq!(from, [1, 0, -1, -1, 2, 2], "{}", table.name);
+        let m = m.map(|x| -x);
+        table.extreme(Extreme::Smallest, a, Pick::From(0), (&m, 2), (&mut out, &mut from));
+        assert_eq!(out, [2.0, f32::INFINITY, 0.0, 0.0, f32::NEG_INFINITY, 0.0], "{}", table.name);
         assert_eq!(from, [1, 0, -1, -1, 2, 2], "{}", table.name);
     }
 }

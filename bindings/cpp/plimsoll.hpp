@@ -117,6 +117,7 @@ enum class Aggregator : std::int32_t {
   mean = PLIM_AGGREGATOR_MEAN,
   sum = PLIM_AGGREGATOR_SUM,
   max = PLIM_AGGREGATOR_MAX,
+  min = PLIM_AGGREGATOR_MIN,
 };
 
 enum class Activation : std::int32_t {

@@ -33,7 +33,8 @@ use crate::nn::{Activation, Aggregator, Layers, Norm};
 ///
 /// Edges. plim_layers_gcn() and plim_layers_propagate() use Â: the normalisation, the edge weights
 /// and the self-loops of the graph. plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
-/// use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX ignores weights.
+/// use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX and
+/// PLIM_AGGREGATOR_MIN ignore weights.
 ///
 /// Modes. Gradients and training run in training mode: dropout is on, and a batch norm uses the
 /// statistics of the rows at hand. Predictions, evaluations and plim_model_embed_value() run in
@@ -73,6 +74,9 @@ pub const PLIM_AGGREGATOR_SUM: i32 = 1;
 /// The largest number of each column over the neighbours, without weights; 0 without neighbours. Of
 /// equal numbers, the neighbour with the lowest id receives the gradient.
 pub const PLIM_AGGREGATOR_MAX: i32 = 2;
+/// The smallest number of each column over the neighbours, without weights; 0 without neighbours. Of
+/// equal numbers, the neighbour with the lowest id receives the gradient.
+pub const PLIM_AGGREGATOR_MIN: i32 = 3;
 
 impl Constant for Aggregator {
     const ARGUMENT: &'static str = "aggregator";
@@ -81,6 +85,7 @@ impl Constant for Aggregator {
         (PLIM_AGGREGATOR_MEAN, Aggregator::Mean),
         (PLIM_AGGREGATOR_SUM, Aggregator::Sum),
         (PLIM_AGGREGATOR_MAX, Aggregator::Max),
+        (PLIM_AGGREGATOR_MIN, Aggregator::Min),
     ];
 }
 
@@ -217,7 +222,7 @@ pub extern "C" fn plim_layers_gcn(layers: *mut plim_layers, width: usize) -> pli
 ///
 /// @param layers      the layers.
 /// @param width       number of columns of the new value, 1 .. INT32_MAX.
-/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+/// @param aggregator  a PLIM_AGGREGATOR_ constant.
 ///
 /// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
@@ -257,7 +262,7 @@ pub unsafe extern "C" fn plim_layers_gin(
 /// Appends an aggregation of neighbours: agg(H), without parameters. One hop.
 ///
 /// @param layers      the layers.
-/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM or PLIM_AGGREGATOR_MAX.
+/// @param aggregator  a PLIM_AGGREGATOR_ constant.
 ///
 /// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::arithmetic::Portable;
-use super::generic::{self, Adam, CHACHA_WORDS, Finish};
+use super::generic::{self, Adam, CHACHA_WORDS, Extreme, Finish};
 use super::{Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ macro_rules! kernels {
             chacha8(key: &[u32; 8], counter: u64, out: &mut [u32; CHACHA_WORDS]);
             largest(values: &[f32]) -> f32;
             rectified_gradient(d: &mut [f32], h: &[f32]);
-            segment_max(a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32], from: &mut [i32]);
+            extreme(extreme: Extreme, a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32], from: &mut [i32]);
             drop_out(row: &mut [f32], key: u64, threshold: u32, scale: f32);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
             adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>);
@@ -181,17 +181,18 @@ impl Table {
         (self.rectified_gradient)(d, h);
     }
 
-    /// The largest number of each column over the rows of `m` that a picked row of `a` has entries for, and which row has it; see
-    /// [`generic::segment_max`].
-    pub fn segment_max(
+    /// The largest or smallest number of each column over the rows of `m` that a picked row of `a` has entries for, and which row
+    /// has it; see [`generic::extreme`].
+    pub fn extreme(
         &self,
+        extreme: Extreme,
         a: Sparse<'_>,
         pick: Pick<'_>,
         (m, width): (&[f32], usize),
         (out, from): (&mut [f32], &mut [i32]),
     ) {
         assert!(out.len() == from.len() && out.len().is_multiple_of(width));
-        (self.segment_max)(a, pick, m, width, out, from);
+        (self.extreme)(extreme, a, pick, m, width, out, from);
     }
 
     /// Sets numbers of a row to 0 at random, by a key, and scales the others; see [`generic::drop_out`].

@@ -21,7 +21,7 @@ mod words;
 
 pub use array::{Array, MappedFile, Number, bytes_of};
 pub use buffer::Buffer;
-pub use generic::{AT_ONCE, Adam, CHACHA_WORDS, Finish, GROUP, mix, prefetch};
+pub use generic::{AT_ONCE, Adam, CHACHA_WORDS, Extreme, Finish, GROUP, mix, prefetch};
 pub use isa::{Table, available, table};
 pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;

@@ -4,9 +4,10 @@ use super::layers::{Activation, Aggregator, Layers, Norm, Op};
 use crate::error::{Error, Result};
 use serde_json::{Value as Json, json};
 
-const AGGREGATORS: [(Aggregator, &str); 3] =
-    [(Aggregator::Mean, "mean"), (Aggregator::Sum, "sum"), (Aggregator::Max, "max")];
-const ACTIVATIONS: [(Activation, &str); 6] = [
+/// All aggregators, by the names that they have in files.
+pub const AGGREGATORS: &[(Aggregator, &str)] =
+    &[(Aggregator::Mean, "mean"), (Aggregator::Sum, "sum"), (Aggregator::Max, "max"), (Aggregator::Min, "min")];
+const ACTIVATIONS: &[(Activation, &str)] = &[
     (Activation::Relu, "relu"),
     (Activation::LeakyRelu, "leaky_relu"),
     (Activation::Elu, "elu"),
@@ -14,7 +15,7 @@ const ACTIVATIONS: [(Activation, &str); 6] = [
     (Activation::Tanh, "tanh"),
     (Activation::Sigmoid, "sigmoid"),
 ];
-const NORMS: [(Norm, &str); 2] = [(Norm::Layer, "layer"), (Norm::Batch, "batch")];
+const NORMS: &[(Norm, &str)] = &[(Norm::Layer, "layer"), (Norm::Batch, "batch")];
 
 fn name_of<T: PartialEq + Copy>(names: &[(T, &'static str)], item: T) -> &'static str {
     names.iter().find(|(other, _)| *other == item).map_or("", |(_, name)| name)
@@ -33,7 +34,7 @@ impl Layers {
                 }
                 Op::Sage { aggregator, bias } => {
                     json["width"] = json!(value.width);
-                    json["aggregator"] = json!(name_of(&AGGREGATORS, *aggregator));
+                    json["aggregator"] = json!(name_of(AGGREGATORS, *aggregator));
                     json["bias"] = json!(bias);
                 }
                 Op::Gin { widths, epsilon, learned, bias } => {
@@ -42,14 +43,14 @@ impl Layers {
                     json["learned"] = json!(learned);
                     json["bias"] = json!(bias);
                 }
-                Op::Aggregate { aggregator } => json["aggregator"] = json!(name_of(&AGGREGATORS, *aggregator)),
+                Op::Aggregate { aggregator } => json["aggregator"] = json!(name_of(AGGREGATORS, *aggregator)),
                 Op::Propagate { hops, restart } => {
                     json["hops"] = json!(hops);
                     json["restart"] = json!(restart);
                 }
-                Op::Activation(activation) => json["activation"] = json!(name_of(&ACTIVATIONS, *activation)),
+                Op::Activation(activation) => json["activation"] = json!(name_of(ACTIVATIONS, *activation)),
                 Op::Dropout { rate } => json["rate"] = json!(rate),
-                Op::Norm(norm) => json["norm"] = json!(name_of(&NORMS, *norm)),
+                Op::Norm(norm) => json["norm"] = json!(name_of(NORMS, *norm)),
                 Op::Add { value } | Op::Concat { value } | Op::Max { value } => json["value"] = json!(value),
             }
             json
@@ -74,7 +75,7 @@ impl Layers {
         let said = |e: Error| e.to_string();
         let number = |key: &str| json[key].as_f64().ok_or_else(|| format!("\"{key}\" is {}, not a number", json[key]));
         let truth = |key: &str| json[key].as_bool().ok_or_else(|| format!("\"{key}\" is {}, not a truth", json[key]));
-        let aggregator = || named(json, "aggregator", &AGGREGATORS);
+        let aggregator = || named(json, "aggregator", AGGREGATORS);
         self.at(count(json, "input")?).map_err(said)?;
         let op = json["op"].as_str().ok_or_else(|| format!("\"op\" is {}, not a name", json["op"]))?;
         match op {
@@ -90,9 +91,9 @@ impl Layers {
             }
             "aggregate" => self.aggregate(aggregator()?).map_err(said)?,
             "propagate" => self.propagate(count(json, "hops")?, number("restart")?).map_err(said)?,
-            "activation" => self.activation(named(json, "activation", &ACTIVATIONS)?).map_err(said)?,
+            "activation" => self.activation(named(json, "activation", ACTIVATIONS)?).map_err(said)?,
             "dropout" => self.dropout(number("rate")?).map_err(said)?,
-            "norm" => self.norm(named(json, "norm", &NORMS)?).map_err(said)?,
+            "norm" => self.norm(named(json, "norm", NORMS)?).map_err(said)?,
             "add" => self.add(count(json, "value")?).map_err(said)?,
             "concat" => self.concat(count(json, "value")?).map_err(said)?,
             "max" => self.max(count(json, "value")?).map_err(said)?,
@@ -127,7 +128,7 @@ mod tests {
         let mut layers = Layers::new(3).unwrap();
         layers.linear(4).unwrap();
         layers.set_bias(false).unwrap();
-        for (aggregator, _) in AGGREGATORS {
+        for &(aggregator, _) in AGGREGATORS {
             layers.sage(4, aggregator).unwrap();
             layers.aggregate(aggregator).unwrap();
         }
@@ -140,11 +141,11 @@ mod tests {
         layers.gin(&[4]).unwrap();
         layers.set_epsilon(1.0 / 3.0, false).unwrap();
         layers.propagate(4, 0.1).unwrap();
-        for (activation, _) in ACTIVATIONS {
+        for &(activation, _) in ACTIVATIONS {
             layers.activation(activation).unwrap();
         }
         layers.dropout(0.7).unwrap();
-        for (norm, _) in NORMS {
+        for &(norm, _) in NORMS {
             layers.norm(norm).unwrap();
         }
         layers.add(1).unwrap();

@@ -18,6 +18,8 @@ pub enum Aggregator {
     Sum,
     /// The largest of each column; 0 without neighbours. Of equal ones the lowest neighbour gets the gradient.
     Max,
+    /// The smallest of each column; otherwise like the largest.
+    Min,
 }
 
 /// A function of single numbers.

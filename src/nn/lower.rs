@@ -12,6 +12,7 @@ use super::layers::{Activation, Aggregator, Norm, Op};
 use super::program::{Kind, Mode, Node, Program, Request, Scale, Source};
 use super::tensors::Net;
 use crate::graph::Operator;
+use crate::kernel::Extreme;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +26,16 @@ impl Net {
         lower.share_weights();
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         Program::finish(lower.nodes, &lower.hops, lower.aggregated, request, id)
+    }
+}
+
+/// The primitive that aggregates.
+fn primitive_of(aggregator: Aggregator) -> Kind {
+    match aggregator {
+        Aggregator::Mean => Kind::Spmm { operator: Operator::Mean },
+        Aggregator::Sum => Kind::Spmm { operator: Operator::Sum },
+        Aggregator::Max => Kind::Extreme(Extreme::Largest),
+        Aggregator::Min => Kind::Extreme(Extreme::Smallest),
     }
 }
 
@@ -157,16 +168,14 @@ impl Lower<'_> {
         self.push(Kind::Spmm { operator }, [Some(input), None], self.width(input))
     }
 
-    fn segment_max(&mut self, input: Source, hop: usize) -> Source {
-        self.hops.push((hop, self.nodes.len()));
-        self.push(Kind::SegmentMax, [Some(input), None], self.width(input))
-    }
-
+    /// agg(In) of a hop.
     fn aggregate(&mut self, input: Source, aggregator: Aggregator, hop: usize) -> Source {
-        match aggregator {
-            Aggregator::Mean => self.spmm(input, Operator::Mean, hop),
-            Aggregator::Sum => self.spmm(input, Operator::Sum, hop),
-            Aggregator::Max => self.segment_max(input, hop),
+        match primitive_of(aggregator) {
+            Kind::Spmm { operator } => self.spmm(input, operator, hop),
+            kind => {
+                self.hops.push((hop, self.nodes.len()));
+                self.push(kind, [Some(input), None], self.width(input))
+            }
         }
     }
 
@@ -204,13 +213,12 @@ impl Lower<'_> {
                 self.bias(product, i, "bias")
             }
             Op::Sage { aggregator, .. } => {
-                let neighbours = match aggregator {
-                    Aggregator::Max => {
-                        let largest = self.segment_max(input, hop);
-                        self.matmul(largest, i, "lin_l.weight", value.width)
+                let neighbours = match primitive_of(aggregator) {
+                    Kind::Spmm { operator } => self.convolve(input, operator, hop, (i, "lin_l.weight")),
+                    _ => {
+                        let aggregated = self.aggregate(input, aggregator, hop);
+                        self.matmul(aggregated, i, "lin_l.weight", value.width)
                     }
-                    Aggregator::Mean => self.convolve(input, Operator::Mean, hop, (i, "lin_l.weight")),
-                    Aggregator::Sum => self.convolve(input, Operator::Sum, hop, (i, "lin_l.weight")),
                 };
                 let own = self.matmul(input, i, "lin_r.weight", value.width);
                 let sum = self.combine(neighbours, own, [ONE, ONE]);

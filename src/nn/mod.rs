@@ -24,6 +24,7 @@ mod run;
 mod tensors;
 pub mod transposed;
 
+pub use describe::AGGREGATORS;
 pub use layers::{Activation, Aggregator, Layers, Norm, Op, Value};
 pub use program::{Mode, Program, Request};
 pub use run::{Masks, Pass, Workspace};

@@ -7,6 +7,7 @@
 use super::layers::Activation;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
+use crate::kernel::Extreme;
 use crate::sample::{Cut, Draws, Key, Sampler, Step};
 use std::ops::Range;
 
@@ -93,8 +94,8 @@ pub enum Kind {
         /// Op
         operator: Operator,
     },
-    /// The maximum over the linked rows of the level below.
-    SegmentMax,
+    /// The maximum or minimum over the linked rows of the level below.
+    Extreme(Extreme),
     /// The picked rows, as they are.
     Copy,
     /// α·A + β·B
@@ -141,7 +142,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it looks at neighbours.
     pub fn is_hop(&self) -> bool {
-        matches!(self, Kind::Spmm { .. } | Kind::SegmentMax)
+        matches!(self, Kind::Spmm { .. } | Kind::Extreme(_))
     }
 
     /// Whether it may work in its first input's slot: its gradient needs nothing that it overwrites.

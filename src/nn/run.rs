@@ -3,7 +3,7 @@
 use super::op::columns::Sums;
 use super::op::join::{self, View};
 use super::op::norm::{self, Affine, Statistics};
-use super::op::{activation, segment_max};
+use super::op::{activation, extreme};
 use super::program::{Kind, Mode, Node, Program, Scale, Source};
 use super::transposed::{Transposed, spread, transpose};
 use crate::error::{Error, Result, try_resize};
@@ -310,13 +310,13 @@ impl Workspace {
                 let (operator, pick) = cut.operator_at(graph, operator, node.step)?;
                 threads.times(Rows::Sparse(operator), pick, m, width, Finish::Plain, out);
             }
-            Kind::SegmentMax => {
+            &Kind::Extreme(which) => {
                 let Kept { rows: [rows, _], from, .. } = kept;
                 let place = self.find(pass, input, node.step, true, rows)?;
                 try_resize(from, count * width)?;
                 let m = self.view(pass, place, node.step, rows)?;
                 let links = cut.operator_at(graph, crate::graph::Operator::Links, node.step)?;
-                segment_max::forward(threads, links, m, out, from);
+                extreme::forward(threads, which, links, m, out, from);
             }
             Kind::Copy => {
                 let place = self.find(pass, input, node.level, false, &mut kept.rows[0])?;
@@ -539,10 +539,10 @@ impl Workspace {
                     Ok(())
                 })?;
             }
-            Kind::SegmentMax => {
+            Kind::Extreme(_) => {
                 self.give(pass, inputs[0], node.step, |_, out| {
                     out.fill(0.0);
-                    segment_max::gradient(g, &kept.from, width, out);
+                    extreme::gradient(g, &kept.from, width, out);
                     Ok(())
                 })?;
             }

@@ -58,16 +58,18 @@ static void a_gin_has_linear_layers(void) {
   REFUSED(PLIM_ERROR_NULL_POINTER, "widths is NULL", plim_layers_gin(layers, NULL, 2));
 }
 
+static void refuse_constants(int32_t aggregator, int32_t activation, int32_t norm) {
+  REFUSED(INVALID, "is not a PLIM_AGGREGATOR_ constant", plim_layers_sage(layers, 3, aggregator));
+  REFUSED(INVALID, "is not a PLIM_AGGREGATOR_ constant", plim_layers_aggregate(layers, aggregator));
+  REFUSED(INVALID, "is not a PLIM_ACTIVATION_ constant", plim_layers_activation(layers, activation));
+  REFUSED(INVALID, "is not a PLIM_NORM_ constant", plim_layers_norm(layers, norm));
+}
+
 static void constants_are_known(void) {
-  static const int32_t bad[] = {-1, 3, 6, INT32_MIN, INT32_MAX};
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    REFUSED(INVALID, "is not a PLIM_AGGREGATOR_ constant", plim_layers_sage(layers, 3, bad[i]));
-    REFUSED(INVALID, "is not a PLIM_AGGREGATOR_ constant", plim_layers_aggregate(layers, bad[i]));
-    REFUSED(INVALID, "is not a PLIM_NORM_ constant", plim_layers_norm(layers, bad[i]));
-    if (bad[i] != 3) {
-      REFUSED(INVALID, "is not a PLIM_ACTIVATION_ constant", plim_layers_activation(layers, bad[i]));
-    }
-  }
+  refuse_constants(PLIM_AGGREGATOR_MIN + 1, PLIM_ACTIVATION_SIGMOID + 1, PLIM_NORM_BATCH + 1);
+  refuse_constants(-1, -1, -1);
+  refuse_constants(INT32_MIN, INT32_MIN, INT32_MIN);
+  refuse_constants(INT32_MAX, INT32_MAX, INT32_MAX);
   REFUSED(INVALID, "norm = 2", plim_layers_norm(layers, 2));
 }
 

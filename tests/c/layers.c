@@ -265,16 +265,18 @@ static void the_paper_s_model_has_tensors_and_values_too(void) {
 static void by_hand(const dense_graph *graph, int32_t aggregator, double out[MAX_NODES][MAX_WIDTH]) {
   for (size_t v = 0; v < graph->num_nodes; v++) {
     for (size_t i = 0; i < graph->num_features; i++) {
-      double sum = 0.0, total = 0.0, top = -INFINITY;
+      double sum = 0.0, total = 0.0, top = -INFINITY, bottom = INFINITY;
       for (size_t u = 0; u < graph->num_nodes; u++) {
         double a = graph->a[v][u];
         sum += a * graph->x[u][i];
         total += a;
         top = a != 0.0 && graph->x[u][i] > top ? graph->x[u][i] : top;
+        bottom = a != 0.0 && graph->x[u][i] < bottom ? graph->x[u][i] : bottom;
       }
       out[v][i] = aggregator == PLIM_AGGREGATOR_SUM    ? sum
                   : aggregator == PLIM_AGGREGATOR_MEAN ? (total > 0.0 ? sum / total : 0.0)
-                                                       : (top > -INFINITY ? top : 0.0);
+                  : aggregator == PLIM_AGGREGATOR_MAX  ? (top > -INFINITY ? top : 0.0)
+                                                       : (bottom < INFINITY ? bottom : 0.0);
     }
   }
 }
@@ -299,7 +301,7 @@ static void values_are_those_of_the_formulas(void) {
   double want[MAX_NODES][MAX_WIDTH], first[MAX_NODES][MAX_WIDTH];
   plim_layers *layers = start();
   plim_model *model = NULL;
-  for (int32_t aggregator = 0; aggregator < 3; aggregator++) { /* values 1, 2, 3, each of the features */
+  for (int32_t aggregator = 0; aggregator <= PLIM_AGGREGATOR_MAX; aggregator++) { /* values 1, 2, 3, each of the features */
     CHECK_OK(plim_layers_at(layers, 0));
     CHECK_OK(plim_layers_aggregate(layers, aggregator));
   }
@@ -361,23 +363,29 @@ static void a_sage_layer_is_its_formula(void) {
   dense_graph dense = sample_dense();
   plim_graph *graph = sample_graph();
   double neighbours[MAX_NODES][MAX_WIDTH], want[MAX_NODES][MAX_WIDTH];
-  plim_layers *layers = start();
-  plim_model *model = NULL;
   float w[5 * 3 + 3 + 5 * 3];
-  CHECK_OK(plim_layers_sage(layers, 3, PLIM_AGGREGATOR_MEAN));
-  model = finish(layers, 8);
-  CHECK_OK(plim_model_get_parameters(model, w, sizeof w / sizeof w[0]));
-  by_hand(&dense, PLIM_AGGREGATOR_MEAN, neighbours);
-  for (size_t v = 0; v < SAMPLE_NODES; v++) {
-    for (size_t k = 0; k < 3; k++) {
-      want[v][k] = (double)w[15 + k];
-      for (size_t i = 0; i < 5; i++) {
-        want[v][k] += neighbours[v][i] * (double)w[i * 3 + k] + dense.x[v][i] * (double)w[18 + i * 3 + k];
+  for (int32_t aggregator = 0; aggregator <= PLIM_AGGREGATOR_MIN; aggregator++) {
+    plim_layers *layers = start();
+    plim_model *model = NULL;
+    CHECK_OK(plim_layers_sage(layers, 3, aggregator));
+    CHECK_OK(plim_layers_at(layers, 0));
+    CHECK_OK(plim_layers_aggregate(layers, aggregator)); /* 2 */
+    CHECK_OK(plim_layers_concat(layers, 1));
+    model = finish(layers, 8);
+    CHECK_OK(plim_model_get_parameters(model, w, sizeof w / sizeof w[0]));
+    by_hand(&dense, aggregator, neighbours);
+    check_values(model, graph, 2, 5, neighbours);
+    for (size_t v = 0; v < SAMPLE_NODES; v++) {
+      for (size_t k = 0; k < 3; k++) {
+        want[v][k] = (double)w[15 + k];
+        for (size_t i = 0; i < 5; i++) {
+          want[v][k] += neighbours[v][i] * (double)w[i * 3 + k] + dense.x[v][i] * (double)w[18 + i * 3 + k];
+        }
       }
     }
+    check_values(model, graph, 1, 3, want);
+    plim_model_free(model);
   }
-  check_values(model, graph, 1, 3, want);
-  plim_model_free(model);
   plim_graph_free(graph);
 }
 

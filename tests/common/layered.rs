@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use plimsoll::graph::{Graph, Normalization, Split};
 use plimsoll::kernel;
 use plimsoll::model::Model;
-use plimsoll::nn::{Activation, Aggregator, Layers, Norm, Op, Value};
+use plimsoll::nn::{AGGREGATORS, Activation, Aggregator, Layers, Norm, Op, Value};
 use plimsoll::random::{mask_key, mix};
 
 const EPSILON: f64 = 1e-5;
@@ -104,16 +104,16 @@ fn operator(world: &World, op: &Op) -> Option<Array2<f64>> {
         Op::Sage { aggregator, .. } | Op::Aggregate { aggregator } => match aggregator {
             Aggregator::Mean => Some(mean()),
             Aggregator::Sum => Some(world.a.clone()),
-            Aggregator::Max => None,
+            Aggregator::Max | Aggregator::Min => None,
         },
         _ => None,
     }
 }
 
-/// What one hop multiplies by, or takes the maximum over.
+/// What one hop multiplies by, or takes the maximum or minimum over: with the sign 1 or -1.
 enum Hop {
     Linear(Array2<f64>),
-    Max(Array2<bool>),
+    Extreme(Array2<bool>, f64),
 }
 
 /// A tensor of a value: its name, its place and its shape.
@@ -180,7 +180,12 @@ impl Reference {
                     None => {
                         let is_drawn = |u: usize| drawn.is_none_or(|drawn| drawn.contains(&(u as i32)));
                         let n = world.links.nrows();
-                        Hop::Max(Array2::from_shape_fn((n, n), |(v, u)| world.links[[v, u]] && is_drawn(u)))
+                        let links = Array2::from_shape_fn((n, n), |(v, u)| world.links[[v, u]] && is_drawn(u));
+                        let aggregator = match value.op {
+                            Op::Sage { aggregator, .. } | Op::Aggregate { aggregator } => Some(aggregator),
+                            _ => None,
+                        };
+                        Hop::Extreme(links, if aggregator == Some(Aggregator::Min) { -1.0 } else { 1.0 })
                     }
                 });
                 hop += 1;
@@ -207,7 +212,7 @@ impl Reference {
     fn neighbours(&self, value: usize, hop: usize, h: &Array2<f64>, pass: &mut Pass) -> Array2<f64> {
         match &self.hops[value][hop] {
             Hop::Linear(operator) => operator.dot(h),
-            Hop::Max(links) => {
+            Hop::Extreme(links, sign) => {
                 let largest = h.fold(0.0, |m: f64, x| m.max(x.abs()));
                 Array2::from_shape_fn(h.dim(), |(v, c)| {
                     let mut best: Option<usize> = None;
@@ -215,7 +220,7 @@ impl Reference {
                         best = match best {
                             Some(best) => {
                                 pass.choose(0, (h[[best, c]] - h[[u, c]]).abs(), largest);
-                                Some(if h[[u, c]] > h[[best, c]] { u } else { best })
+                                Some(if sign * h[[u, c]] > sign * h[[best, c]] { u } else { best })
                             }
                             None => Some(u),
                         };
@@ -392,7 +397,7 @@ pub struct Allowed {
 pub fn random_layers(features: usize, classes: usize, allowed: Allowed, random: &mut Random) -> Layers {
     let mut layers = Layers::new(features).unwrap();
     let width = |random: &mut Random| 1 + random.below(20);
-    let aggregator = |random: &mut Random| [Aggregator::Mean, Aggregator::Sum, Aggregator::Max][random.below(3)];
+    let aggregator = |random: &mut Random| AGGREGATORS[random.below(AGGREGATORS.len())].0;
     for _ in 0..1 + random.below(8) {
         if random.chance(0.3) {
             layers.at(random.below(layers.values().len())).unwrap();
@@ -507,8 +512,8 @@ pub fn every_layer(features: usize, hidden: usize, classes: usize) -> Vec<(&'sta
             layers.sage(classes, aggregator).unwrap();
         }
     };
-    let (mean, sum, max) = (sage(Aggregator::Mean), sage(Aggregator::Sum), sage(Aggregator::Max));
-    let makes: [(&str, &Make); 11] = [
+    let [mean, sum, max, min] = [Aggregator::Mean, Aggregator::Sum, Aggregator::Max, Aggregator::Min].map(sage);
+    let makes: [(&str, &Make); 12] = [
         ("gcn", &|layers, hidden, classes| {
             layers.graph_convolution(hidden).unwrap();
             tanh(layers);
@@ -544,6 +549,7 @@ pub fn every_layer(features: usize, hidden: usize, classes: usize) -> Vec<(&'sta
             layers.linear(classes).unwrap();
         }),
         ("sage max", &max),
+        ("sage min", &min),
         ("gin of two and aggregate", &|layers, hidden, classes| {
             layers.aggregate(Aggregator::Max).unwrap();
             layers.gin(&[hidden, hidden]).unwrap();

@@ -39,7 +39,7 @@ static_assert(static_cast<int>(Normalization::symmetric) == 0 && static_cast<int
 static_assert(static_cast<int>(Distribution::uniform) == 0 && static_cast<int>(Distribution::importance) == 1 &&
               static_cast<int>(Distribution::neighbors) == 2 && static_cast<int>(Distribution::ladies) == 3);
 static_assert(static_cast<int>(Aggregator::mean) == 0 && static_cast<int>(Aggregator::sum) == 1 &&
-              static_cast<int>(Aggregator::max) == 2);
+              static_cast<int>(Aggregator::max) == 2 && static_cast<int>(Aggregator::min) == 3);
 static_assert(static_cast<int>(Activation::relu) == 0 && static_cast<int>(Activation::leaky_relu) == 1 &&
               static_cast<int>(Activation::elu) == 2 && static_cast<int>(Activation::gelu) == 3 &&
               static_cast<int>(Activation::tanh) == 4 && static_cast<int>(Activation::sigmoid) == 5);

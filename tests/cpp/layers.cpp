@@ -12,7 +12,7 @@ void layers_are_appended_in_a_chain() {
   CHECK(first == 2 && layers.width() == 4 && layers.num_hops() == 1);
   layers.sage(4, Aggregator::max).norm(Norm::layer).dropout(.5).add(first).max(first).concat(first);
   CHECK(layers.last() == 8 && layers.width() == 8 && layers.num_hops() == 2);
-  layers.gin({5, 3}).set_epsilon(.5, true).propagate(2, .1).aggregate(Aggregator::sum).linear(2);
+  layers.gin({5, 3}).set_epsilon(.5, true).propagate(2, .1).aggregate(Aggregator::min).linear(2);
   CHECK(layers.last() == 12 && layers.width() == 2 && layers.num_hops() == 6);
   CHECK(layers.at(0).last() == 0 && layers.width() == 2);
   CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "value 12 (linear) does not reach the last value, 13",

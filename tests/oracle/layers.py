@@ -171,8 +171,9 @@ class Pass:
     def neighbours(self, h, aggregator):
         """agg(h_u) over the next hop."""
         drawn = self.next_draws()
-        if aggregator == "max":
-            return self.largest(h, self.graph.edges if drawn is None else self.graph.edges & (drawn[0] > 0))
+        if aggregator in ("max", "min"):
+            edges = self.graph.edges if drawn is None else self.graph.edges & (drawn[0] > 0)
+            return self.extreme(h, edges, 1.0 if aggregator == "max" else -1.0)
         op = self.graph.linear(aggregator)
         if drawn is not None:
             count, t = drawn
@@ -180,9 +181,10 @@ class Pass:
             op = op * np.divide(count, t * np.asarray(self.p), out=np.zeros(self.graph.n), where=count > 0)
         return op @ h, lambda g: op.T @ g
 
-    def largest(self, h, edges):
-        """The maximum over neighbours, 0 where there are none. Of equal values the lowest neighbour gets the gradient."""
-        candidates = np.where(edges[:, :, None], h[None, :, :], -np.inf)
+    def extreme(self, h, edges, sign):
+        """The maximum over neighbours, or for the sign -1 the minimum; 0 where there are none. Of equal values the lowest
+        neighbour gets the gradient."""
+        candidates = np.where(edges[:, :, None], sign * h[None, :, :], -np.inf)
         lowest = candidates.argmax(1)
         some = edges.any(1)[:, None]
 
@@ -190,7 +192,7 @@ class Pass:
             back = np.zeros_like(h)
             np.add.at(back, (lowest, np.arange(h.shape[1])[None, :]), np.where(some, g, 0.0))
             return back
-        return np.where(some, np.take_along_axis(candidates, lowest[:, None, :], 1)[:, 0, :], 0.0), step
+        return np.where(some, sign * np.take_along_axis(candidates, lowest[:, None, :], 1)[:, 0, :], 0.0), step
 
     # Operations. Each returns its value, and a function from the gradient by it to those by the values it is made from.
 
@@ -363,7 +365,7 @@ def check_models():
     yield "linear", chain(4, last)
     for bias in (True, False):
         yield f"gcn, bias {bias}", chain(4, op("gcn", width=5, bias=bias), op("gcn", width=3, bias=bias))
-        for aggregator in ("mean", "sum", "max"):
+        for aggregator in ("mean", "sum", "max", "min"):
             yield f"sage {aggregator}, bias {bias}", chain(
                 4, op("sage", width=5, aggregator=aggregator, bias=bias), op("activation", activation="tanh"),
                 op("sage", width=3, aggregator=aggregator, bias=bias))
@@ -371,7 +373,7 @@ def check_models():
             yield f"gin, learned {learned}, bias {bias}", chain(
                 4, op("gin", widths=[5, 6, 4], epsilon=0.3, learned=learned, bias=bias),
                 op("gin", widths=[3], epsilon=0.0, learned=learned, bias=bias))
-    for aggregator in ("mean", "sum", "max"):
+    for aggregator in ("mean", "sum", "max", "min"):
         yield f"aggregate {aggregator}", chain(
             4, op("linear", width=4, bias=True), op("aggregate", aggregator=aggregator), last)
     for restart in (0.0, 0.1, 1.0):

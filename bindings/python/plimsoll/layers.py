@@ -55,7 +55,7 @@ class Layers(Handle):
         return self._weighted(bias, "plim_layers_gcn", width)
 
     def sage(self: L, width: int, aggregator: str = "mean", *, bias: bool = True) -> L:
-        """agg(H) W_l + b + H W_r, where agg is "mean", "sum" or "max" over neighbours."""
+        """agg(H) W_l + b + H W_r, where agg is "mean", "sum", "max" or "min" over neighbours."""
         return self._weighted(bias, "plim_layers_sage", width, _aggregator(aggregator))
 
     def gin(self: L, widths: Union[int, Sequence[int]], *, epsilon: float = 0.0, learned: bool = False,
@@ -72,7 +72,7 @@ class Layers(Handle):
         return self._do("plim_layers_set_epsilon", epsilon, bool(learned))
 
     def aggregate(self: L, aggregator: str) -> L:
-        """agg(H), where agg is "mean", "sum" or "max" over neighbours."""
+        """agg(H), where agg is "mean", "sum", "max" or "min" over neighbours."""
         return self._do("plim_layers_aggregate", _aggregator(aggregator))
 
     def propagate(self: L, hops: int, restart: float = 0.0) -> L:

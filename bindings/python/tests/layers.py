@@ -18,7 +18,7 @@ def test_layers_are_appended_in_a_chain():
     assert (layers.last, layers.width, layers.num_hops) == (4, 3, 2)
     shortcut = layers.gcn(6).activation("gelu").last
     assert layers.gcn(6).norm("batch").add(shortcut).max(shortcut).concat(shortcut).width == 12
-    layers.gin([5, 4], epsilon=0.5, learned=True).gin(4).aggregate("sum").propagate(3, 0.1).linear(2)
+    layers.gin([5, 4], epsilon=0.5, learned=True).gin(4).aggregate("min").propagate(3, 0.1).linear(2)
     assert (layers.last, layers.width, layers.num_hops) == (16, 2, 10)
     assert layers.at(0).width == 8 and "last value 0 of width 8, 10 hops" in repr(layers)
     raises(pl.ShapeMismatchError, layers.add, 1, text="add: value 0 has width 8, value 1 has width 16")

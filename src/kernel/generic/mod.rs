@@ -52,7 +52,7 @@ mod update;
 
 pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
-pub use rows::{drop_out, mix, segment_max};
+pub use rows::{Extreme, drop_out, extreme, mix};
 pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::sparse_times;

@@ -3,12 +3,40 @@
 use super::super::arithmetic::Arithmetic;
 use super::{Pick, Sparse};
 
-/// The largest number of each column over the entries of a row, whose values do not matter, and the column of the entry that
-/// has it: the first of equal ones. What is not a number is larger than any. A row without entries is 0 and has -1.
+/// Which number of several is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extreme {
+    /// The largest.
+    Largest,
+    /// The smallest.
+    Smallest,
+}
+
+/// The largest or smallest number of each column over the entries of a row, whose values do not matter, and the column of the
+/// entry that has it: the first of equal ones. What is not a number is better than any. A row without entries is 0 and has -1.
 ///
 /// Each entry streams one row of `m`, `4·width` bytes, and the row of `out` and `from` stays in cache.
 #[inline(always)]
-pub fn segment_max<A: Arithmetic>(
+pub fn extreme<A: Arithmetic>(
+    extreme: Extreme,
+    a: Sparse<'_>,
+    pick: Pick<'_>,
+    m: &[f32],
+    width: usize,
+    out: &mut [f32],
+    from: &mut [i32],
+) {
+    // The loop is compiled twice, so that it compares without a branch.
+    match extreme {
+        Extreme::Largest => best(|x, best| x > best, a, pick, m, width, out, from),
+        Extreme::Smallest => best(|x, best| x < best, a, pick, m, width, out, from),
+    }
+}
+
+/// [`extreme`], where `better` compares a number with the best one so far.
+#[inline(always)]
+fn best(
+    better: impl Fn(f32, f32) -> bool,
     a: Sparse<'_>,
     pick: Pick<'_>,
     m: &[f32],
@@ -28,9 +56,9 @@ pub fn segment_max<A: Arithmetic>(
         for &u in rest {
             let row = &m[u as usize * width..][..width];
             for ((out, from), &x) in out.iter_mut().zip(from.iter_mut()).zip(row) {
-                let larger = x > *out || x.is_nan();
-                *out = if larger { x } else { *out };
-                *from = if larger { u } else { *from };
+                let better = better(x, *out) || x.is_nan();
+                *out = if better { x } else { *out };
+                *from = if better { u } else { *from };
             }
         }
     }

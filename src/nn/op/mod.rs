@@ -2,6 +2,6 @@
 
 pub mod activation;
 pub mod columns;
+pub mod extreme;
 pub mod join;
 pub mod norm;
-pub mod segment_max;

@@ -63,7 +63,7 @@ impl Machine<'_> {
         Self::appended(layers, name, || match which {
             0 => plim_layers_linear(layers, width),
             1 => plim_layers_gcn(layers, width),
-            2 => plim_layers_sage(layers, width, self.constant(2)),
+            2 => plim_layers_sage(layers, width, self.constant(PLIM_AGGREGATOR_MIN)),
             3 => {
                 let len = self.input.below(4);
                 let widths: Vec<usize> = (0..len).map(|_| self.size(4)).collect();
@@ -71,11 +71,11 @@ impl Machine<'_> {
                 // SAFETY: an array of the length told, or NULL.
                 unsafe { plim_layers_gin(layers, widths.pointer, widths.len) }
             }
-            4 => plim_layers_aggregate(layers, self.constant(2)),
+            4 => plim_layers_aggregate(layers, self.constant(PLIM_AGGREGATOR_MIN)),
             5 => plim_layers_propagate(layers, self.size(4), rate),
-            6 => plim_layers_activation(layers, self.constant(5)),
+            6 => plim_layers_activation(layers, self.constant(PLIM_ACTIVATION_SIGMOID)),
             7 => plim_layers_dropout(layers, rate),
-            8 => plim_layers_norm(layers, self.constant(1)),
+            8 => plim_layers_norm(layers, self.constant(PLIM_NORM_BATCH)),
             9 => plim_layers_at(layers, value),
             10 => plim_layers_add(layers, value),
             11 if plim_layers_width(layers) > WIDEST => PLIM_OK,

@@ -1,11 +1,12 @@
-//! The maximum over neighbours.
+//! The maximum or minimum over neighbours.
 
 use super::join::View;
-use crate::kernel::{Pick, Sparse, Threads, table};
+use crate::kernel::{Extreme, Pick, Sparse, Threads, table};
 
-/// `out(v, c) ← max_u m(u, c)` over the entries u of row v, and the u that has it.
+/// `out(v, c) ← max_u m(u, c)`, or the minimum, over the entries u of row v, and the u that has it.
 pub fn forward(
     threads: &Threads,
+    extreme: Extreme,
     (links, pick): (Sparse<'_>, Pick<'_>),
     m: View<'_>,
     out: &mut [f32],
@@ -16,11 +17,11 @@ pub fn forward(
     let piece = rows.div_ceil(64).max(64);
     let work = (links.mean_entries() * rows, width);
     threads.each_pair(work, (out, piece * width), (from, piece * width), |i, out, from| {
-        table().segment_max(links, pick.skip(i * piece), (m.data, width), (out, from));
+        table().extreme(extreme, links, pick.skip(i * piece), (m.data, width), (out, from));
     });
 }
 
-/// Adds each number of a gradient to the row that had the maximum.
+/// Adds each number of a gradient to the row that had the extreme.
 pub fn gradient(g: &[f32], from: &[i32], width: usize, out: &mut [f32]) {
     for (g, from) in g.chunks_exact(width).zip(from.chunks_exact(width)) {
         for (c, (&g, &u)) in g.iter().zip(from).enumerate() {
