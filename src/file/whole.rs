@@ -32,8 +32,7 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -
 
 /// A new file beside the target, and its name.
 ///
-/// The name is the same each time, so that whoever writes the target next finds what a killed process has left, and takes it
-/// away. A writer holds a lock on its file: one that is locked is being written, one that is not was left. Where another
+/// The name is the same each time, so that the next writer of the target finds and removes what a killed process has left. A writer holds a lock on its file: one that is locked is being written, one that is not was left. Where another
 /// process or thread is writing it too, the name is one that nobody else uses.
 fn temporary_file(target: &Target) -> io::Result<(PathBuf, File)> {
     let mut options = File::options();

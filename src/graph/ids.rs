@@ -16,7 +16,7 @@ const START: &str = "plimsoll ids ";
 
 /// Names, numbered from 0 in the order in which they were added.
 ///
-/// Whoever writes the file chooses the names, and could choose names that collide under a hash function that is known. So
+/// The author of a file chooses its names, and could choose names that collide under a hash function that is known. So
 /// names are hashed by SipHash under a random key. Nothing that can be observed depends on the key.
 ///
 /// A large table does not fit the caches, so that a look-up waits twice for memory: for a slot, and for the entry that it

@@ -86,7 +86,7 @@ pub enum Op {
         /// How neighbours are aggregated.
         aggregator: Aggregator,
     },
-    /// H ← (1 - α) Â H + α H_0, so many times.
+    /// H ← (1 - α) Â H + α H_0, repeated.
     Propagate {
         /// How often.
         hops: usize,
