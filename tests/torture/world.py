@@ -55,7 +55,7 @@ NUMBERS = {
     "num_nodes": NODES, "nodes_per_class": 20, "num_features": FEATURES, "max_bytes": 1 << 20, "seed": 7,
     "num_documents": NODES, "num_queries": 2, "num_pairs": 4, "self_normalized": 1, "cutoff": 2, "gain": 1, "measure": 0,
     "num_classes": 2, "monitor": 1, "level": 2, "split": 0, "normalization": 1, "lambda": 0.01, "threads": 2, "layer": 1, "distribution": 1, "step": 0.1,
-    "schedule": 2, "unit": 1, "factor": 0.5, "length": 4, "minimum": 0.01, "start": 0.5, "patience": 2, "value": 1.0, "norm": 0.5,
+    "schedule": 2, "unit": 1, "factor": 0.5, "length": 4, "minimum": 0.01, "start": 0.5, "patience": 2, "plim_optimizer_report.value": 1.0, "plim_optimizer_set_clip.norm": 0.5,
     "beta1": 0.8, "beta2": 0.9, "decay": 0.01, "radius": 5.0, "low": -1.0, "high": 1.0, "on": 1, "num_steps": 5, "dim": 3,
     "epochs": 3, "batch_size": 2, "every": 2, "smallest": 2, "largest": 16, "column": 0, "what": 0, "status": 2,
     "l": 1.0, "big_l": 2.0, "big_g": 3.0, "delta": 0.25, "t": 10, "initial_distance_squared": 1.0,
