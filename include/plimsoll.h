@@ -1354,7 +1354,8 @@ plim_status plim_layers_gcn(plim_layers *layers, size_t width);
  *
  * @param layers      the layers.
  * @param width       number of columns of the new value, 1 .. INT32_MAX.
- * @param aggregator  a PLIM_AGGREGATOR_ constant.
+ * @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM, PLIM_AGGREGATOR_MAX or
+ *                    PLIM_AGGREGATOR_MIN.
  *
  * @return PLIM_OK or a common error.
  */
@@ -1385,7 +1386,8 @@ plim_status plim_layers_gin(plim_layers *layers,
  * Appends an aggregation of neighbours: agg(H), without parameters. One hop.
  *
  * @param layers      the layers.
- * @param aggregator  a PLIM_AGGREGATOR_ constant.
+ * @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM, PLIM_AGGREGATOR_MAX or
+ *                    PLIM_AGGREGATOR_MIN.
  *
  * @return PLIM_OK or a common error.
  */

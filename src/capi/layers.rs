@@ -222,7 +222,8 @@ pub extern "C" fn plim_layers_gcn(layers: *mut plim_layers, width: usize) -> pli
 ///
 /// @param layers      the layers.
 /// @param width       number of columns of the new value, 1 .. INT32_MAX.
-/// @param aggregator  a PLIM_AGGREGATOR_ constant.
+/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM, PLIM_AGGREGATOR_MAX or
+///                    PLIM_AGGREGATOR_MIN.
 ///
 /// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]
@@ -262,7 +263,8 @@ pub unsafe extern "C" fn plim_layers_gin(
 /// Appends an aggregation of neighbours: agg(H), without parameters. One hop.
 ///
 /// @param layers      the layers.
-/// @param aggregator  a PLIM_AGGREGATOR_ constant.
+/// @param aggregator  PLIM_AGGREGATOR_MEAN, PLIM_AGGREGATOR_SUM, PLIM_AGGREGATOR_MAX or
+///                    PLIM_AGGREGATOR_MIN.
 ///
 /// @return PLIM_OK or a common error.
 #[unsafe(no_mangle)]

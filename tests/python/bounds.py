@@ -307,7 +307,7 @@ CONDITIONS = {
          ("deltas", [[0.0, -1e-300], [1.0, nan], [0.0, inf]], "deltas[1] = "),
          ("deltas", [[-1.0, 1.0]], "deltas[0] = -1 is not a finite number >= 0")]),
     "sample_size": ({"tau": 0.1, "c": 2.0, "t": 10, "epsilon": 1.0}, [positive("tau"), positive("c"), COUNT, EPSILON,
-                                                                    ("tau", [1e-16, 5e-324], "beyond any size")]),
+                                                                    ("tau", [1e-16, 5e-324], "too large")]),
     "sample_epsilon": ({"tau": 0.1, "c": 2.0, "t": 10, "sample_size": 1},
                        [positive("tau"), positive("c"), COUNT, SIZE]),
     "sample_delta": (
