@@ -58,8 +58,8 @@ def run(options):
     header = ["graph", "layer", "layers", "threads", "Plimsoll, ms", *(f"{name}, ms" for name in ENGINES.values())]
     report.write_part(options, "layers", f"""## Models made of layers
 
-Milliseconds of a full training step (forward, backward, Adam) with hidden layers of 64, ReLU and dropout of 0.5: medians over {rounds}
-rounds of {steps} steps ([layers.c](../../benches/c/layers.c), [peer_layers.py](../../benches/peer_layers.py)).
+Milliseconds of a full training step (forward, backward, Adam) with hidden layers of 64, ReLU and dropout of 0.5: medians of {steps}
+steps, and over rounds ({rounds}) ([layers.c](../../benches/c/layers.c), [peer_layers.py](../../benches/peer_layers.py)).
 
 {report.table(header, lines, 2)}
 {report.provenance()}""")
