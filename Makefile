@@ -58,12 +58,10 @@ wheel: build ## the Python package with the library inside: target/wheels/plimso
 docs: ## the reference of the C interface: target/docs/api/index.html
 	$(PYTHON) tools/reference.py include/plimsoll.h $(TARGET)/docs/api/index.html
 header: ## rewrites include/plimsoll.h, and adds new names to the lists in tests/abi
-	PLIM_BLESS=1 $(CARGO) test --release --test header
-	PLIM_BLESS=1 $(CARGO) test --release --test symbols --test interface
+	PLIM_BLESS=1 $(CARGO) test --release --test header && PLIM_BLESS=1 $(CARGO) test --release --test symbols --test interface
 golden: $(VENV)/numpy.installed ## rewrites tests/golden.npz by the oracle in tests/oracle, and checks tests/golden_layers.npz
 	$(VENV)/bin/python tests/oracle/golden.py tests/golden.npz
-	$(VENV)/bin/python tests/oracle/layers.py --check
-	$(VENV)/bin/python tests/oracle/layers.py tests/golden_layers.npz
+	cd tests/oracle && $(VENV)/bin/python layers.py --check && $(VENV)/bin/python layers.py ../golden_layers.npz
 clean: ## removes target/
 	$(CARGO) clean
 
