@@ -46,7 +46,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The first bytes of a file, `len` if it has so many.
+/// The first `len` bytes of a file, or all of a shorter one.
 pub fn start(path: &Path, len: usize) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     open(path)?.take(len as u64).read_to_end(&mut start).map_err(|e| io_error(path, &e))?;

@@ -36,7 +36,7 @@ pub struct Options {
     pub patience: usize,
     /// What the best epoch is chosen by.
     pub monitor: Monitor,
-    /// Evaluate after each so many epochs, and after the last; 0 = never.
+    /// Evaluate every this many epochs, and after the last; 0 = never.
     pub evaluate_every: usize,
     /// Where to write checkpoints, and after how many epochs.
     pub checkpoint: Option<(PathBuf, usize)>,

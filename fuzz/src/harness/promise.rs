@@ -39,7 +39,7 @@ fn documented() -> &'static HashMap<&'static str, u32> {
             let mut set = if text.contains("a common error") { common } else { 0 };
             let (text, without) = text.split_once("but for").unwrap_or((text, ""));
             for word in words(text) {
-                // "as plim_x()": what that one answers, which stands above.
+                // "as plim_x()": what that one returns, which stands above.
                 set |= numbers.get(word).or_else(|| table.get(word)).copied().unwrap_or(0);
             }
             for word in words(without) {

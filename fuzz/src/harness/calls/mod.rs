@@ -105,7 +105,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 /// What callbacks know.
 #[derive(Default)]
 struct Context {
-    /// What a callback answers.
+    /// What a callback returns.
     answer: Cell<i32>,
     /// What an oracle fills its gradient with.
     slope: Cell<f64>,
