@@ -339,7 +339,7 @@ impl Layers {
     }
 
     /// Appends an operation on the last value. Its own arguments have been checked.
-    pub fn append(&mut self, op: Op, width: usize) -> Result<()> {
+    fn append(&mut self, op: Op, width: usize) -> Result<()> {
         let (count, name) = (self.values.len(), op.name());
         if count > MOST_OPERATIONS {
             return Err(Error::InvalidArgument(format!(
