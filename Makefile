@@ -84,7 +84,7 @@ $(BUILT)/c/%: tests/c/%.c $(HEADERS) | build
 $(BUILT)/c++%: tests/cpp/$$(*F).cpp $(HEADERS) | build
 	@mkdir -p $(@D)
 	$(CXX) -std=c++$(*D) -g $(WARNINGS) $(CPP_DIRS) $< -o $@ $(LINK)
-$(BUILT)/examples/c/%: examples/c/%.c include/plimsoll.h | build
+$(BUILT)/examples/c/%: examples/c/%.c examples/c/check.h include/plimsoll.h | build
 	@mkdir -p $(@D)
 	$(CC) -std=c99 -g $(WARNINGS) -Iinclude $< -o $@ $(LINK)
 $(BUILT)/examples/cpp/%: examples/cpp/%.cpp $(HEADERS) | build

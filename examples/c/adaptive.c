@@ -12,20 +12,11 @@
 
    The first argument names a CSV file for the runs of one seed; the second is the step, 0.05 by default. With 0.5 a
    hundred steps suffice, and the tests cost more than the steps, so the best fixed size wins. */
+#include "check.h"
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { ADAPTIVE, EXACT = 6, RUNS, STEPS = 1200, SEEDS = 2, SMALLEST = 200, LARGEST = 200000, DIM = 6, BUDGETS = 7 };
 static const size_t sizes[RUNS] = {SMALLEST, 200, 1000, 5000, 25000, 100000, 0};

@@ -36,21 +36,12 @@
 
    A run may fall faster than promised, because f is smooth and errors relative to h shrink with h. The bound of Theorem 7
    is sharp: the adversary's errors of 1/k come within two millionths of it. */
+#include "check.h"
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { PER_CLASS = 500, NODES = 3 * PER_CLASS, FEATURES = 2, CLASSES = 3, DIM = FEATURES * CLASSES, TRAIN = 120 };
 enum { SIZES = 17, MOST_DRAWS = 1 << (SIZES - 1), SEEDS = 5, LONGEST = 2048, LONGEST_SAMPLED = 256 };

@@ -1,18 +1,9 @@
 /* A training loop of your own: batches, gradients and updates by hand, and a stopping rule. It stops when the loss on
    the validation nodes has not fallen for five epochs. */
+#include "check.h"
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { BATCH = 256, PATIENCE = 5, MOST_EPOCHS = 200 };
 

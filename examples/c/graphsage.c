@@ -1,18 +1,9 @@
 /* Builds GraphSAGE with dropout from layers, trains it on the built-in Mixture graph with a few sampled nodes per hop, and
    evaluates it. The argument is the number of epochs, 60 by default. */
+#include "check.h"
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Prints the error and jumps to `cleanup`. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 int main(int argc, char **argv) {
     const size_t epochs = argc > 1 ? strtoul(argv[1], NULL, 10) : 60;

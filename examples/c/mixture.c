@@ -1,20 +1,11 @@
 /* Trains a two-layer GCN on the built-in Mixture graph twice: by SGD on a few sampled nodes, and by Adam on whole
    neighbourhoods. `make demo` compiles and runs it. The argument is the number of epochs, 100 by default. */
 #define _POSIX_C_SOURCE 200112L /* isatty */
+#include "check.h"
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 struct run {
     const char *name;

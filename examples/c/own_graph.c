@@ -1,17 +1,8 @@
 /* Makes a graph from arrays, then trains, predicts, saves and loads. */
+#include "check.h"
 #include <plimsoll.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { NODES = 8, EDGES = 13, FEATURES = 3, HIDDEN = 4, CLASSES = 2 };
 

@@ -9,20 +9,11 @@
    3  The plan: the planner solves the same problem, and also measures whether sampling pays.
 
    Finally, a plan for a batch of a larger and denser graph. The argument names a CSV file for the tails. */
+#include "check.h"
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { SIZES = 11, DELTAS = 4, TABLE = SIZES * DELTAS, T = 50, BATCH = 512, MOST_TRAIN = 1 << 14 };
 static const size_t sizes[SIZES] = {200, 283, 400, 566, 800, 1131, 1600, 2263, 3200, 4525, 6400};

@@ -1,17 +1,8 @@
 /* Learns to rank from a file in LETOR's format: `rank [train.txt]`. Without an argument it writes a small file. */
+#include "check.h"
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Prints the error and jumps to `cleanup`. Functions that free ignore NULL, so one label serves all exits. */
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != PLIM_OK) {                                                                   \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status), plim_last_error());   \
-            goto cleanup;                                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { QUERIES = 200, DOCUMENTS = 20, FEATURES = 8, HIDDEN = 8 };
 
