@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// A type whose values have constants. Each noun's file lists its own.
+/// A type whose values have constants. Each noun's file lists its own with [`constants`].
 pub trait Constant: Copy + PartialEq + 'static {
     /// The argument that takes one.
     const ARGUMENT: &'static str;
@@ -11,6 +11,18 @@ pub trait Constant: Copy + PartialEq + 'static {
     /// Every constant and its value.
     const ALL: &'static [(i32, Self)];
 }
+
+/// Lists the constants of a type: `constants!(Type, "argument", "PLIM_PREFIX_", [(PLIM_PREFIX_A, A), …])`.
+macro_rules! constants {
+    ($type:ident, $argument:literal, $prefix:literal, [$(($constant:ident, $value:ident)),+ $(,)?]) => {
+        impl $crate::capi::constant::Constant for $type {
+            const ARGUMENT: &'static str = $argument;
+            const PREFIX: &'static str = $prefix;
+            const ALL: &'static [(i32, Self)] = &[$(($constant, $type::$value)),+];
+        }
+    };
+}
+pub(super) use constants;
 
 /// The value of a constant, or which argument is none.
 pub fn constant<T: Constant>(number: i32) -> Result<T> {

@@ -1,12 +1,12 @@
 //! Edge lists: how their files are read.
 
-use super::constant::{Constant, constant};
+use super::body::free;
+use super::constant::{constant, constants};
 use super::graph::plim_graph;
-use super::guard::{getter, guard};
-use super::handle::Object;
+use super::guard::guard;
 use super::ids::plim_ids;
-use super::log::{Logger, plim_log_fn};
-use super::ptr::{self, Opaque};
+use super::log::{Logger, plim_log_fn, set_log};
+use super::ptr::{self, handles};
 use super::status::plim_status;
 use crate::error::{Error, Result};
 use crate::graph::{Columns, EdgeListOptions, Graph, Header, Merge};
@@ -34,12 +34,7 @@ pub const PLIM_HEADER_YES: i32 = 1;
 /// The first line is an edge.
 pub const PLIM_HEADER_NO: i32 = 2;
 
-impl Constant for Header {
-    const ARGUMENT: &'static str = "header";
-    const PREFIX: &'static str = "PLIM_HEADER_";
-    const ALL: &'static [(i32, Self)] =
-        &[(PLIM_HEADER_AUTO, Header::Auto), (PLIM_HEADER_YES, Header::Yes), (PLIM_HEADER_NO, Header::No)];
-}
+constants!(Header, "header", "PLIM_HEADER_", [(PLIM_HEADER_AUTO, Auto), (PLIM_HEADER_YES, Yes), (PLIM_HEADER_NO, No)]);
 
 /// The weights of a repeated edge are added. Without weights it has weight 1, however often it is
 /// listed. The default.
@@ -52,16 +47,12 @@ pub const PLIM_REPEATED_FIRST: i32 = 2;
 /// The largest weight stays.
 pub const PLIM_REPEATED_MAX: i32 = 3;
 
-impl Constant for Merge {
-    const ARGUMENT: &'static str = "repeated";
-    const PREFIX: &'static str = "PLIM_REPEATED_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_REPEATED_SUM, Merge::Sum),
-        (PLIM_REPEATED_COUNT, Merge::Count),
-        (PLIM_REPEATED_FIRST, Merge::First),
-        (PLIM_REPEATED_MAX, Merge::Max),
-    ];
-}
+constants!(
+    Merge,
+    "repeated",
+    "PLIM_REPEATED_",
+    [(PLIM_REPEATED_SUM, Sum), (PLIM_REPEATED_COUNT, Count), (PLIM_REPEATED_FIRST, First), (PLIM_REPEATED_MAX, Max)]
+);
 
 /// Options and their log.
 #[derive(Clone)]
@@ -76,16 +67,7 @@ impl Default for Reading {
     }
 }
 
-impl Object for Reading {
-    const NAME: &'static str = "plim_edge_list_options";
-    type Facts = ();
-
-    fn facts(&self) {}
-}
-
-impl Opaque for plim_edge_list_options {
-    type Object = Reading;
-}
+handles!(plim_edge_list_options, Reading);
 
 /// Creates options for reading an edge list, with their default values.
 ///
@@ -104,10 +86,7 @@ pub unsafe extern "C" fn plim_edge_list_options_new(out: *mut *mut plim_edge_lis
 /// @param options  the options; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_edge_list_options_free(options: *mut plim_edge_list_options) {
-    getter(|| {
-        ptr::free(options);
-        Some(())
-    })
+    free(options);
 }
 
 /// Changes the options of a handle.
@@ -306,11 +285,7 @@ pub extern "C" fn plim_edge_list_options_set_log(
     r#fn: plim_log_fn,
     user_data: *mut c_void,
 ) -> plim_status {
-    guard(|| {
-        let logger = Logger::new(constant(level)?, r#fn, user_data);
-        ptr::handle("options", options)?.write()?.logger = logger;
-        Ok(())
-    })
+    set_log(options, (level, r#fn, user_data), |options| &mut options.logger)
 }
 
 /// Reads edges from a text file, such as CSV: one edge a line, whose source, target and weight are fields

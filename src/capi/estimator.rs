@@ -1,10 +1,10 @@
 //! Gradient estimators.
 
+use super::body::{change, free};
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
-use super::handle::Object;
 use super::model::plim_model;
-use super::ptr::{self, Opaque};
+use super::ptr::{self, Opaque, handles};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result};
 use crate::estimator::{Estimator, Problem, Property};
@@ -41,21 +41,10 @@ pub struct EstimatorFacts {
     property_with_batch_norm: u32,
 }
 
-impl Object for Estimator {
-    const NAME: &'static str = "plim_estimator";
-    type Facts = EstimatorFacts;
-
-    fn facts(&self) -> EstimatorFacts {
-        EstimatorFacts {
-            property: property_bits(self.property_with(false)),
-            property_with_batch_norm: property_bits(self.property_with(true)),
-        }
-    }
-}
-
-impl Opaque for plim_estimator {
-    type Object = Estimator;
-}
+handles!(plim_estimator, Estimator, EstimatorFacts, |estimator| EstimatorFacts {
+    property: property_bits(estimator.property_with(false)),
+    property_with_batch_norm: property_bits(estimator.property_with(true)),
+});
 
 fn property_bits(property: Property) -> u32 {
     let bit = |is: bool, bit: u32| if is { bit } else { 0 };
@@ -187,10 +176,7 @@ pub unsafe extern "C" fn plim_estimator_separate(
 /// @param estimator  the estimator; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_estimator_free(estimator: *mut plim_estimator) {
-    getter(|| {
-        ptr::free(estimator);
-        Some(())
-    })
+    free(estimator);
 }
 
 /// Sets the seed of the draws and restarts their sequence.
@@ -205,8 +191,8 @@ pub extern "C" fn plim_estimator_free(estimator: *mut plim_estimator) {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_estimator_set_seed(estimator: *mut plim_estimator, seed: u64) -> plim_status {
-    guard(|| {
-        ptr::handle("estimator", estimator)?.write()?.set_seed(seed);
+    change("estimator", estimator, |estimator| {
+        estimator.set_seed(seed);
         Ok(())
     })
 }

@@ -1,14 +1,15 @@
 //! Graphs.
 
-use super::constant::{Constant, constant};
+use super::body::{change, copy, free, load, save};
+use super::constant::{constant, constants};
 use super::guard::{getter, guard};
-use super::handle::Object;
 use super::log::Logger;
-use super::ptr::{self, Opaque};
+use super::ptr::{self, handles};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result};
 use crate::graph::{EdgeListOptions, Graph, Normalization, Split, check_indptr};
 use std::ffi::{c_char, c_void};
+use std::path::Path;
 
 /// A graph: edges, features, labels and splits. Free it with plim_graph_free().
 pub struct plim_graph {
@@ -22,12 +23,7 @@ pub const PLIM_SPLIT_VAL: i32 = 1;
 /// The nodes, or queries, to report results on. Training does not read this split.
 pub const PLIM_SPLIT_TEST: i32 = 2;
 
-impl Constant for Split {
-    const ARGUMENT: &'static str = "split";
-    const PREFIX: &'static str = "PLIM_SPLIT_";
-    const ALL: &'static [(i32, Self)] =
-        &[(PLIM_SPLIT_TRAIN, Split::Train), (PLIM_SPLIT_VAL, Split::Val), (PLIM_SPLIT_TEST, Split::Test)];
-}
+constants!(Split, "split", "PLIM_SPLIT_", [(PLIM_SPLIT_TRAIN, Train), (PLIM_SPLIT_VAL, Val), (PLIM_SPLIT_TEST, Test)]);
 
 /// Â = D^-1/2 (A + I) D^-1/2, where D holds the row sums of A + I. The default, except after
 /// plim_graph_view_csr().
@@ -37,15 +33,12 @@ pub const PLIM_NORMALIZATION_ROW: i32 = 1;
 /// Â = A, without adding I.
 pub const PLIM_NORMALIZATION_NONE: i32 = 2;
 
-impl Constant for Normalization {
-    const ARGUMENT: &'static str = "normalization";
-    const PREFIX: &'static str = "PLIM_NORMALIZATION_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_NORMALIZATION_SYMMETRIC, Normalization::Symmetric),
-        (PLIM_NORMALIZATION_ROW, Normalization::Row),
-        (PLIM_NORMALIZATION_NONE, Normalization::None),
-    ];
-}
+constants!(
+    Normalization,
+    "normalization",
+    "PLIM_NORMALIZATION_",
+    [(PLIM_NORMALIZATION_SYMMETRIC, Symmetric), (PLIM_NORMALIZATION_ROW, Row), (PLIM_NORMALIZATION_NONE, None)]
+);
 
 /// Called once when the library no longer needs arrays that it has borrowed.
 ///
@@ -65,24 +58,13 @@ pub struct GraphFacts {
     splits: [usize; 3],
 }
 
-impl Object for Graph {
-    const NAME: &'static str = "plim_graph";
-    type Facts = GraphFacts;
-
-    fn facts(&self) -> GraphFacts {
-        GraphFacts {
-            num_nodes: self.num_nodes(),
-            num_edges: self.num_edges(),
-            num_features: self.num_features(),
-            num_classes: self.num_classes(),
-            splits: [Split::Train, Split::Val, Split::Test].map(|split| self.split(split).len()),
-        }
-    }
-}
-
-impl Opaque for plim_graph {
-    type Object = Graph;
-}
+handles!(plim_graph, Graph, GraphFacts, |graph| GraphFacts {
+    num_nodes: graph.num_nodes(),
+    num_edges: graph.num_edges(),
+    num_features: graph.num_features(),
+    num_classes: graph.num_classes(),
+    splits: [Split::Train, Split::Val, Split::Test].map(|split| graph.split(split).len()),
+});
 
 /// Number of entries of an `indptr` for `rows` rows, or an error if there are too many.
 fn indptr_len(rows: usize) -> Result<usize> {
@@ -267,15 +249,13 @@ pub unsafe extern "C" fn plim_graph_from_edge_list(
     num_nodes: usize,
     out: *mut *mut plim_graph,
 ) -> plim_status {
-    guard(|| {
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::out("out", out) }?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
+    let read = |path: &Path| {
         let (mut options, mut silent) = (EdgeListOptions::default(), Logger::NONE);
         options.set_num_nodes(num_nodes)?;
-        out.give(Graph::from_edge_list(path, &options, &mut silent)?)
-    })
+        Graph::from_edge_list(path, &options, &mut silent)
+    };
+    // SAFETY: the caller promises `path` is NULL or a string, and `out` is NULL or valid for one write.
+    unsafe { load(path, out, read) }
 }
 
 /// Reads a graph from an .npz file or a Matrix Market file, or opens a store; which it is shows in its content.
@@ -305,13 +285,8 @@ pub unsafe extern "C" fn plim_graph_from_edge_list(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_load(path: *const c_char, out: *mut *mut plim_graph) -> plim_status {
-    guard(|| {
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::out("out", out) }?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        out.give(Graph::load(path)?)
-    })
+    // SAFETY: the caller promises `path` is NULL or a string, and `out` is NULL or valid for one write.
+    unsafe { load(path, out, Graph::load) }
 }
 
 /// Writes the graph as an .npz file that plim_graph_load() and numpy.load() read.
@@ -327,12 +302,12 @@ pub unsafe extern "C" fn plim_graph_load(path: *const c_char, out: *mut *mut pli
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const c_char) -> plim_status {
-    guard(|| {
-        let graph = ptr::handle("graph", graph)?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        graph.read()?.save(path).for_the(format_args!("file {}", path.display()))
-    })
+    // SAFETY: the caller promises `path` is NULL or a string.
+    unsafe {
+        save(("graph", graph), ("path", path), |graph, path| {
+            graph.save(path).for_the(format_args!("file {}", path.display()))
+        })
+    }
 }
 
 /// Writes the graph as a store: a directory of .npy files and a meta.json that plim_graph_load() maps into memory.
@@ -350,12 +325,12 @@ pub unsafe extern "C" fn plim_graph_save(graph: *const plim_graph, path: *const 
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_graph_save_store(graph: *const plim_graph, directory: *const c_char) -> plim_status {
-    guard(|| {
-        let graph = ptr::handle("graph", graph)?;
-        // SAFETY: the caller promises `directory` is NULL or a string.
-        let directory = unsafe { ptr::path("directory", directory) }?;
-        graph.read()?.save_store(directory).for_the(format_args!("store {}", directory.display()))
-    })
+    // SAFETY: the caller promises `directory` is NULL or a string.
+    unsafe {
+        save(("graph", graph), ("directory", directory), |graph, directory| {
+            graph.save_store(directory).for_the(format_args!("store {}", directory.display()))
+        })
+    }
 }
 
 /// Checks the arrays that a graph maps from a store: reads them from end to end, and compares them with the store's checksums.
@@ -390,8 +365,8 @@ pub extern "C" fn plim_graph_verify(graph: *const plim_graph) -> plim_status {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_graph_set_cache(graph: *mut plim_graph, max_bytes: usize) -> plim_status {
-    guard(|| {
-        ptr::handle("graph", graph)?.write()?.set_cache(max_bytes);
+    change("graph", graph, |graph| {
+        graph.set_cache(max_bytes);
         Ok(())
     })
 }
@@ -401,10 +376,7 @@ pub extern "C" fn plim_graph_set_cache(graph: *mut plim_graph, max_bytes: usize)
 /// @param graph  the graph; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_graph_free(graph: *mut plim_graph) {
-    getter(|| {
-        ptr::free(graph);
-        Some(())
-    })
+    free(graph);
 }
 
 /// Sets dense features, replacing earlier ones.
@@ -511,7 +483,7 @@ pub unsafe extern "C" fn plim_graph_set_sparse_features(
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_graph_normalize_features(graph: *mut plim_graph) -> plim_status {
-    guard(|| ptr::handle("graph", graph)?.write()?.normalize_features())
+    change("graph", graph, Graph::normalize_features)
 }
 
 /// Sets the class labels, replacing earlier ones.
@@ -548,7 +520,7 @@ pub unsafe extern "C" fn plim_graph_set_labels(graph: *mut plim_graph, labels: *
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_graph_set_num_classes(graph: *mut plim_graph, num_classes: usize) -> plim_status {
-    guard(|| ptr::handle("graph", graph)?.write()?.set_num_classes(num_classes))
+    change("graph", graph, |graph| graph.set_num_classes(num_classes))
 }
 
 /// Sets the nodes of a split, replacing earlier ones.
@@ -688,12 +660,6 @@ pub unsafe extern "C" fn plim_graph_copy_labels(
     dst: *mut i32,
     capacity: usize,
 ) -> plim_status {
-    guard(|| {
-        let graph = ptr::handle("graph", graph)?;
-        let graph = graph.read()?;
-        let labels = graph.labels()?;
-        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { ptr::buffer("dst", dst, capacity, labels.len()) }?.put(labels);
-        Ok(())
-    })
+    // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+    unsafe { copy(("graph", graph), (dst, capacity), Graph::labels) }
 }

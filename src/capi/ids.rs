@@ -1,8 +1,8 @@
 //! Tables of names of nodes.
 
+use super::body::{free, load, save};
 use super::guard::{getter, guard};
-use super::handle::Object;
-use super::ptr::{self, Opaque};
+use super::ptr::{self, handles};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, try_with_capacity};
 use crate::graph::Ids;
@@ -22,18 +22,7 @@ pub struct IdsFacts {
     name_size: usize,
 }
 
-impl Object for Ids {
-    const NAME: &'static str = "plim_ids";
-    type Facts = IdsFacts;
-
-    fn facts(&self) -> IdsFacts {
-        IdsFacts { count: self.len(), name_size: self.longest() + 1 }
-    }
-}
-
-impl Opaque for plim_ids {
-    type Object = Ids;
-}
+handles!(plim_ids, Ids, IdsFacts, |ids| IdsFacts { count: ids.len(), name_size: ids.longest() + 1 });
 
 /// Reads a table that plim_ids_save() wrote.
 ///
@@ -47,13 +36,8 @@ impl Opaque for plim_ids {
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_ids_load(path: *const c_char, out: *mut *mut plim_ids) -> plim_status {
-    guard(|| {
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::out("out", out) }?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        out.give(Ids::load(path).for_the(format_args!("table of ids in {}", path.display()))?)
-    })
+    // SAFETY: the caller promises `path` is NULL or a string, and `out` is NULL or valid for one write.
+    unsafe { load(path, out, |path| Ids::load(path).for_the(format_args!("table of ids in {}", path.display()))) }
 }
 
 /// Writes the table as a text file. An existing file is replaced only when the new one is complete.
@@ -70,12 +54,10 @@ pub unsafe extern "C" fn plim_ids_load(path: *const c_char, out: *mut *mut plim_
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_ids_save(ids: *const plim_ids, path: *const c_char) -> plim_status {
-    guard(|| {
-        let ids = ptr::handle("ids", ids)?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        ids.read()?.save(path).for_the(format_args!("file {}", path.display()))
-    })
+    // SAFETY: the caller promises `path` is NULL or a string.
+    unsafe {
+        save(("ids", ids), ("path", path), |ids, path| ids.save(path).for_the(format_args!("file {}", path.display())))
+    }
 }
 
 /// Returns the number of names.
@@ -154,8 +136,5 @@ pub unsafe extern "C" fn plim_ids_copy_name(
 /// @param ids  the table; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_ids_free(ids: *mut plim_ids) {
-    getter(|| {
-        ptr::free(ids);
-        Some(())
-    })
+    free(ids);
 }

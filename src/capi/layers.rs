@@ -1,11 +1,11 @@
 //! Models from layers: the list of operations that plim_model_new() takes.
 
-use super::constant::{Constant, constant};
+use super::body::{change, free};
+use super::constant::{constant, constants};
 use super::guard::{getter, guard};
-use super::handle::Object;
-use super::ptr::{self, Opaque};
+use super::ptr::{self, handles};
 use super::status::plim_status;
-use crate::error::{ForThe, Result};
+use crate::error::ForThe;
 use crate::nn::{Activation, Aggregator, Layers, Norm};
 
 /// The operations of a model, in the order in which you append them. Free it with plim_layers_free().
@@ -54,18 +54,11 @@ pub struct LayersFacts {
     num_hops: usize,
 }
 
-impl Object for Layers {
-    const NAME: &'static str = "plim_layers";
-    type Facts = LayersFacts;
-
-    fn facts(&self) -> LayersFacts {
-        LayersFacts { last: self.last(), width: self.width(), num_hops: self.num_hops() }
-    }
-}
-
-impl Opaque for plim_layers {
-    type Object = Layers;
-}
+handles!(plim_layers, Layers, LayersFacts, |layers| LayersFacts {
+    last: layers.last(),
+    width: layers.width(),
+    num_hops: layers.num_hops()
+});
 
 /// Σ_u a_vu h_u / Σ_u a_vu, over the neighbours u of v with edge weights a_vu; 0 where Σ_u a_vu is 0.
 pub const PLIM_AGGREGATOR_MEAN: i32 = 0;
@@ -78,16 +71,12 @@ pub const PLIM_AGGREGATOR_MAX: i32 = 2;
 /// equal numbers, the neighbour with the lowest id receives the gradient.
 pub const PLIM_AGGREGATOR_MIN: i32 = 3;
 
-impl Constant for Aggregator {
-    const ARGUMENT: &'static str = "aggregator";
-    const PREFIX: &'static str = "PLIM_AGGREGATOR_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_AGGREGATOR_MEAN, Aggregator::Mean),
-        (PLIM_AGGREGATOR_SUM, Aggregator::Sum),
-        (PLIM_AGGREGATOR_MAX, Aggregator::Max),
-        (PLIM_AGGREGATOR_MIN, Aggregator::Min),
-    ];
-}
+constants!(
+    Aggregator,
+    "aggregator",
+    "PLIM_AGGREGATOR_",
+    [(PLIM_AGGREGATOR_MEAN, Mean), (PLIM_AGGREGATOR_SUM, Sum), (PLIM_AGGREGATOR_MAX, Max), (PLIM_AGGREGATOR_MIN, Min)]
+);
 
 /// max(x, 0).
 pub const PLIM_ACTIVATION_RELU: i32 = 0;
@@ -102,34 +91,26 @@ pub const PLIM_ACTIVATION_TANH: i32 = 4;
 /// 1 / (1 + e^-x).
 pub const PLIM_ACTIVATION_SIGMOID: i32 = 5;
 
-impl Constant for Activation {
-    const ARGUMENT: &'static str = "activation";
-    const PREFIX: &'static str = "PLIM_ACTIVATION_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_ACTIVATION_RELU, Activation::Relu),
-        (PLIM_ACTIVATION_LEAKY_RELU, Activation::LeakyRelu),
-        (PLIM_ACTIVATION_ELU, Activation::Elu),
-        (PLIM_ACTIVATION_GELU, Activation::Gelu),
-        (PLIM_ACTIVATION_TANH, Activation::Tanh),
-        (PLIM_ACTIVATION_SIGMOID, Activation::Sigmoid),
-    ];
-}
+constants!(
+    Activation,
+    "activation",
+    "PLIM_ACTIVATION_",
+    [
+        (PLIM_ACTIVATION_RELU, Relu),
+        (PLIM_ACTIVATION_LEAKY_RELU, LeakyRelu),
+        (PLIM_ACTIVATION_ELU, Elu),
+        (PLIM_ACTIVATION_GELU, Gelu),
+        (PLIM_ACTIVATION_TANH, Tanh),
+        (PLIM_ACTIVATION_SIGMOID, Sigmoid)
+    ]
+);
 
 /// Mean and variance of each row, over its columns.
 pub const PLIM_NORM_LAYER: i32 = 0;
 /// Mean and variance of each column, over nodes.
 pub const PLIM_NORM_BATCH: i32 = 1;
 
-impl Constant for Norm {
-    const ARGUMENT: &'static str = "norm";
-    const PREFIX: &'static str = "PLIM_NORM_";
-    const ALL: &'static [(i32, Self)] = &[(PLIM_NORM_LAYER, Norm::Layer), (PLIM_NORM_BATCH, Norm::Batch)];
-}
-
-/// Appends to, or otherwise changes, the layers of a handle.
-fn change(layers: *mut plim_layers, work: impl FnOnce(&mut Layers) -> Result<()>) -> plim_status {
-    guard(|| work(&mut *ptr::handle("layers", layers)?.write()?))
-}
+constants!(Norm, "norm", "PLIM_NORM_", [(PLIM_NORM_LAYER, Layer), (PLIM_NORM_BATCH, Batch)]);
 
 /// Creates a list without operations; its last value is 0, the features.
 ///
@@ -149,10 +130,7 @@ pub unsafe extern "C" fn plim_layers_new(num_features: usize, out: *mut *mut pli
 /// @param layers  the layers; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_layers_free(layers: *mut plim_layers) {
-    getter(|| {
-        ptr::free(layers);
-        Some(())
-    })
+    free(layers);
 }
 
 /// Returns the number of the last value: the one that the next operation reads.
@@ -197,7 +175,7 @@ pub extern "C" fn plim_layers_num_hops(layers: *const plim_layers) -> usize {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_linear(layers: *mut plim_layers, width: usize) -> plim_status {
-    change(layers, |layers| layers.linear(width))
+    change("layers", layers, |layers| layers.linear(width))
 }
 
 /// Appends a graph convolution: Â H W + b. One hop.
@@ -212,7 +190,7 @@ pub extern "C" fn plim_layers_linear(layers: *mut plim_layers, width: usize) -> 
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_gcn(layers: *mut plim_layers, width: usize) -> plim_status {
-    change(layers, |layers| layers.graph_convolution(width))
+    change("layers", layers, |layers| layers.graph_convolution(width))
 }
 
 /// Appends a GraphSAGE layer: agg(H) W_l + b + H W_r. One hop.
@@ -229,7 +207,7 @@ pub extern "C" fn plim_layers_gcn(layers: *mut plim_layers, width: usize) -> pli
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_sage(layers: *mut plim_layers, width: usize, aggregator: i32) -> plim_status {
-    change(layers, |layers| layers.sage(width, constant::<Aggregator>(aggregator)?))
+    change("layers", layers, |layers| layers.sage(width, constant::<Aggregator>(aggregator)?))
 }
 
 /// Appends a graph isomorphism layer: MLP((1 + ε) H + A H). One hop.
@@ -270,7 +248,7 @@ pub unsafe extern "C" fn plim_layers_gin(
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_aggregate(layers: *mut plim_layers, aggregator: i32) -> plim_status {
-    change(layers, |layers| layers.aggregate(constant::<Aggregator>(aggregator)?))
+    change("layers", layers, |layers| layers.aggregate(constant::<Aggregator>(aggregator)?))
 }
 
 /// Appends a propagation: H ← (1 - α) Â H + α H_0, `hops` times, where H_0 is the value it starts from;
@@ -286,7 +264,7 @@ pub extern "C" fn plim_layers_aggregate(layers: *mut plim_layers, aggregator: i3
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_propagate(layers: *mut plim_layers, hops: usize, restart: f64) -> plim_status {
-    change(layers, |layers| layers.propagate(hops, restart))
+    change("layers", layers, |layers| layers.propagate(hops, restart))
 }
 
 /// Appends a function of each number.
@@ -299,7 +277,7 @@ pub extern "C" fn plim_layers_propagate(layers: *mut plim_layers, hops: usize, r
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_activation(layers: *mut plim_layers, activation: i32) -> plim_status {
-    change(layers, |layers| layers.activation(constant::<Activation>(activation)?))
+    change("layers", layers, |layers| layers.activation(constant::<Activation>(activation)?))
 }
 
 /// Appends dropout: in training mode each number becomes 0 with probability p, and is divided by 1 - p
@@ -316,7 +294,7 @@ pub extern "C" fn plim_layers_activation(layers: *mut plim_layers, activation: i
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_dropout(layers: *mut plim_layers, rate: f64) -> plim_status {
-    change(layers, |layers| layers.dropout(rate))
+    change("layers", layers, |layers| layers.dropout(rate))
 }
 
 /// Appends a norm: γ (h - mean) / sqrt(variance + 1e-5) + β, with γ and β per column.
@@ -335,7 +313,7 @@ pub extern "C" fn plim_layers_dropout(layers: *mut plim_layers, rate: f64) -> pl
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_norm(layers: *mut plim_layers, norm: i32) -> plim_status {
-    change(layers, |layers| layers.norm(constant::<Norm>(norm)?))
+    change("layers", layers, |layers| layers.norm(constant::<Norm>(norm)?))
 }
 
 /// Goes on from an earlier value: makes it the last one. It appends no operation.
@@ -347,7 +325,7 @@ pub extern "C" fn plim_layers_norm(layers: *mut plim_layers, norm: i32) -> plim_
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_at(layers: *mut plim_layers, value: usize) -> plim_status {
-    change(layers, |layers| layers.at(value))
+    change("layers", layers, |layers| layers.at(value))
 }
 
 /// Appends a sum: H + the other value.
@@ -360,7 +338,7 @@ pub extern "C" fn plim_layers_at(layers: *mut plim_layers, value: usize) -> plim
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_add(layers: *mut plim_layers, value: usize) -> plim_status {
-    change(layers, |layers| layers.add(value))
+    change("layers", layers, |layers| layers.add(value))
 }
 
 /// Appends a concatenation: the columns of H, then those of the other value.
@@ -372,7 +350,7 @@ pub extern "C" fn plim_layers_add(layers: *mut plim_layers, value: usize) -> pli
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_concat(layers: *mut plim_layers, value: usize) -> plim_status {
-    change(layers, |layers| layers.concat(value))
+    change("layers", layers, |layers| layers.concat(value))
 }
 
 /// Appends a maximum: the larger number of H and the other value, element by element. Where both are
@@ -386,7 +364,7 @@ pub extern "C" fn plim_layers_concat(layers: *mut plim_layers, value: usize) -> 
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_max(layers: *mut plim_layers, value: usize) -> plim_status {
-    change(layers, |layers| layers.max(value))
+    change("layers", layers, |layers| layers.max(value))
 }
 
 /// Sets whether the operation appended last has biases. Call it right after the operation.
@@ -401,7 +379,7 @@ pub extern "C" fn plim_layers_max(layers: *mut plim_layers, value: usize) -> pli
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_set_bias(layers: *mut plim_layers, on: i32) -> plim_status {
-    change(layers, |layers| layers.set_bias(on != 0))
+    change("layers", layers, |layers| layers.set_bias(on != 0))
 }
 
 /// Sets ε of the plim_layers_gin() appended last. Call it right after the operation.
@@ -416,5 +394,5 @@ pub extern "C" fn plim_layers_set_bias(layers: *mut plim_layers, on: i32) -> pli
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_layers_set_epsilon(layers: *mut plim_layers, epsilon: f64, learned: i32) -> plim_status {
-    change(layers, |layers| layers.set_epsilon(epsilon, learned != 0))
+    change("layers", layers, |layers| layers.set_epsilon(epsilon, learned != 0))
 }

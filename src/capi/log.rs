@@ -1,6 +1,9 @@
 //! Log callbacks.
 
-use super::constant::{Constant, number_of};
+use super::constant::{constant, constants, number_of};
+use super::guard::guard;
+use super::ptr::{self, Opaque};
+use super::status::plim_status;
 use crate::log::{Level, Log};
 use std::ffi::{c_char, c_void};
 
@@ -14,16 +17,12 @@ pub const PLIM_LOG_INFO: i32 = 2;
 /// One line per epoch, and per sample size that is tried.
 pub const PLIM_LOG_DEBUG: i32 = 3;
 
-impl Constant for Level {
-    const ARGUMENT: &'static str = "level";
-    const PREFIX: &'static str = "PLIM_LOG_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_LOG_ERROR, Level::Error),
-        (PLIM_LOG_WARNING, Level::Warning),
-        (PLIM_LOG_INFO, Level::Info),
-        (PLIM_LOG_DEBUG, Level::Debug),
-    ];
-}
+constants!(
+    Level,
+    "level",
+    "PLIM_LOG_",
+    [(PLIM_LOG_ERROR, Error), (PLIM_LOG_WARNING, Warning), (PLIM_LOG_INFO, Info), (PLIM_LOG_DEBUG, Debug)]
+);
 
 /// Receives log messages.
 ///
@@ -76,6 +75,19 @@ impl Logger {
             unsafe { function(self.user_data, number_of(level), line.as_ptr().cast()) }
         }
     }
+}
+
+/// Sets the log of options.
+pub fn set_log<C: Opaque>(
+    options: *mut C,
+    (level, function, user_data): (i32, plim_log_fn, *mut c_void),
+    log: impl FnOnce(&mut C::Object) -> &mut Logger,
+) -> plim_status {
+    guard(|| {
+        let logger = Logger::new(constant(level)?, function, user_data);
+        *log(&mut *ptr::handle("options", options)?.write()?) = logger;
+        Ok(())
+    })
 }
 
 impl Log for Logger {

@@ -1,13 +1,14 @@
 //! The C interface: one thin file per noun. Each function borrows its arguments, calls safe code and writes the result.
 //!
 //! [`ptr`] is the only module that turns raw pointers into references, [`guard`] the only one that catches panics.
-//! [`handle`] holds the table of live handles, [`constant`] translates the numbers of C constants, [`status`] holds the
+//! [`body`] has what several functions do alike. [`handle`] holds the table of live handles, [`constant`] translates the numbers of C constants, [`status`] holds the
 //! status numbers and the message of the last error.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)]
 // The header documents what a caller must guarantee, parameter by parameter.
 #![allow(clippy::missing_safety_doc)]
 
+mod body;
 mod bound;
 mod constant;
 mod edge_list;

@@ -1,11 +1,11 @@
 //! Models.
 
+use super::body::{change, copy, free, load, save};
 use super::constant::constant;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
-use super::handle::Object;
 use super::layers::plim_layers;
-use super::ptr::{self, Opaque};
+use super::ptr::{self, handles};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result};
 use crate::graph::Split;
@@ -27,24 +27,13 @@ pub struct ModelFacts {
     pub(super) has_batch_norm: bool,
 }
 
-impl Object for Model {
-    const NAME: &'static str = "plim_model";
-    type Facts = ModelFacts;
-
-    fn facts(&self) -> ModelFacts {
-        ModelFacts {
-            num_layers: self.num_layers(),
-            num_parameters: self.parameters().len(),
-            num_tensors: self.net().tensors().len(),
-            num_values: self.net().layers().values().len(),
-            has_batch_norm: self.net().has_batch_norm(),
-        }
-    }
-}
-
-impl Opaque for plim_model {
-    type Object = Model;
-}
+handles!(plim_model, Model, ModelFacts, |model| ModelFacts {
+    num_layers: model.num_layers(),
+    num_parameters: model.parameters().len(),
+    num_tensors: model.net().tensors().len(),
+    num_values: model.net().layers().values().len(),
+    has_batch_norm: model.net().has_batch_norm(),
+});
 
 /// Number of elements of a result, or an error if there are too many.
 fn elements(rows: usize, columns: usize) -> Result<usize> {
@@ -123,13 +112,8 @@ pub unsafe extern "C" fn plim_model_new(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut plim_model) -> plim_status {
-    guard(|| {
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::out("out", out) }?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        out.give(Model::load(path).for_the(format_args!("model in {}", path.display()))?)
-    })
+    // SAFETY: the caller promises `path` is NULL or a string, and `out` is NULL or valid for one write.
+    unsafe { load(path, out, |path| Model::load(path).for_the(format_args!("model in {}", path.display()))) }
 }
 
 /// Writes a model to a safetensors file, with λ and checksums as metadata. plim_model_load() compares the checksums.
@@ -150,12 +134,12 @@ pub unsafe extern "C" fn plim_model_load(path: *const c_char, out: *mut *mut pli
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_model_save(model: *const plim_model, path: *const c_char) -> plim_status {
-    guard(|| {
-        let model = ptr::handle("model", model)?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        model.read()?.save(path).for_the(format_args!("file {}", path.display()))
-    })
+    // SAFETY: the caller promises `path` is NULL or a string.
+    unsafe {
+        save(("model", model), ("path", path), |model, path| {
+            model.save(path).for_the(format_args!("file {}", path.display()))
+        })
+    }
 }
 
 /// Creates an independent copy of a model, with the same parameters, λ and number of threads.
@@ -181,10 +165,7 @@ pub unsafe extern "C" fn plim_model_clone(model: *const plim_model, out: *mut *m
 /// @param model  the model; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_model_free(model: *mut plim_model) {
-    getter(|| {
-        ptr::free(model);
-        Some(())
-    })
+    free(model);
 }
 
 /// Sets λ of the penalty λ/2 ‖W‖² over the parameters of all layers.
@@ -199,7 +180,7 @@ pub extern "C" fn plim_model_free(model: *mut plim_model) {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_model_set_regularization(model: *mut plim_model, lambda: f64) -> plim_status {
-    guard(|| ptr::handle("model", model)?.write()?.set_lambda(lambda))
+    change("model", model, |model| model.set_lambda(lambda))
 }
 
 /// Sets how many threads predictions, evaluations, gradients and measurements with this model use.
@@ -219,7 +200,7 @@ pub extern "C" fn plim_model_set_regularization(model: *mut plim_model, lambda: 
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_model_set_threads(model: *mut plim_model, threads: usize) -> plim_status {
-    guard(|| ptr::handle("model", model)?.write()?.set_threads(threads))
+    change("model", model, |model| model.set_threads(threads))
 }
 
 /// Returns the number of layers: of hops, for a model made of layers (see plim_layers).
@@ -258,13 +239,8 @@ pub unsafe extern "C" fn plim_model_get_parameters(
     dst: *mut f32,
     capacity: usize,
 ) -> plim_status {
-    guard(|| {
-        let model = ptr::handle("model", model)?;
-        let model = model.read()?;
-        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { ptr::buffer("dst", dst, capacity, model.parameters().len()) }?.put(model.parameters());
-        Ok(())
-    })
+    // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+    unsafe { copy(("model", model), (dst, capacity), |model| Ok(model.parameters())) }
 }
 
 /// Sets all parameters, in the order of plim_model_get_parameters().
@@ -360,13 +336,8 @@ pub unsafe extern "C" fn plim_model_copy_widths(
     dst: *mut usize,
     capacity: usize,
 ) -> plim_status {
-    guard(|| {
-        let model = ptr::handle("model", model)?;
-        let model = model.read()?;
-        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { ptr::buffer("dst", dst, capacity, model.widths()?.len()) }?.put(model.widths()?);
-        Ok(())
-    })
+    // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+    unsafe { copy(("model", model), (dst, capacity), Model::widths) }
 }
 
 /// Returns the number of values: one more than the number of operations, since value 0 is the features.

@@ -1,12 +1,12 @@
 //! The planner: how many draws suffice, and whether they pay.
 
-use super::constant::{Constant, constant};
+use super::body::{copy, free};
+use super::constant::{constant, constants};
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
-use super::handle::Object;
 use super::model::plim_model;
-use super::ptr::{self, Opaque};
+use super::ptr::{self, Opaque, handles};
 use super::status::plim_status;
 use super::tail::{ProbeOptions, plim_probe_options};
 use crate::error::Result;
@@ -42,22 +42,23 @@ pub const PLIM_PLAN_TAU: i32 = 8;
 /// r² of the fitted tail; NaN if no fit was required.
 pub const PLIM_PLAN_R_SQUARED: i32 = 9;
 
-impl Constant for Number {
-    const ARGUMENT: &'static str = "what";
-    const PREFIX: &'static str = "PLIM_PLAN_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_PLAN_SAMPLE_SIZE, Number::SampleSize),
-        (PLIM_PLAN_MISSES, Number::Misses),
-        (PLIM_PLAN_UPPER, Number::Upper),
-        (PLIM_PLAN_SECONDS, Number::Seconds),
-        (PLIM_PLAN_EXACT_SECONDS, Number::ExactSeconds),
-        (PLIM_PLAN_UNBIASED_SECONDS, Number::UnbiasedSeconds),
-        (PLIM_PLAN_UNBIASED_BATCH, Number::UnbiasedBatch),
-        (PLIM_PLAN_C, Number::C),
-        (PLIM_PLAN_TAU, Number::Tau),
-        (PLIM_PLAN_R_SQUARED, Number::RSquared),
-    ];
-}
+constants!(
+    Number,
+    "what",
+    "PLIM_PLAN_",
+    [
+        (PLIM_PLAN_SAMPLE_SIZE, SampleSize),
+        (PLIM_PLAN_MISSES, Misses),
+        (PLIM_PLAN_UPPER, Upper),
+        (PLIM_PLAN_SECONDS, Seconds),
+        (PLIM_PLAN_EXACT_SECONDS, ExactSeconds),
+        (PLIM_PLAN_UNBIASED_SECONDS, UnbiasedSeconds),
+        (PLIM_PLAN_UNBIASED_BATCH, UnbiasedBatch),
+        (PLIM_PLAN_C, C),
+        (PLIM_PLAN_TAU, Tau),
+        (PLIM_PLAN_R_SQUARED, RSquared)
+    ]
+);
 
 /// Number of bytes that hold every text of plim_plan_describe().
 pub const PLIM_PLAN_TEXT_SIZE: usize = 512;
@@ -69,18 +70,7 @@ pub struct PlanFacts {
     num_sizes: usize,
 }
 
-impl Object for Plan {
-    const NAME: &'static str = "plim_plan";
-    type Facts = PlanFacts;
-
-    fn facts(&self) -> PlanFacts {
-        PlanFacts { pays: self.pays, num_sizes: self.sizes.len() }
-    }
-}
-
-impl Opaque for plim_plan {
-    type Object = Plan;
-}
+handles!(plim_plan, Plan, PlanFacts, |plan| PlanFacts { pays: plan.pays, num_sizes: plan.sizes.len() });
 
 /// Searches for the smallest sample size at which, with probability 1−ε, none of T gradients has a
 /// relative error of δ or more, and measures its cost.
@@ -184,13 +174,8 @@ pub extern "C" fn plim_plan_num_sizes(plan: *const plim_plan) -> usize {
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn plim_plan_copy_sizes(plan: *const plim_plan, dst: *mut usize, capacity: usize) -> plim_status {
-    guard(|| {
-        let plan = ptr::handle("plan", plan)?;
-        let plan = plan.read()?;
-        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { ptr::buffer("dst", dst, capacity, plan.sizes.len()) }?.put(&plan.sizes);
-        Ok(())
-    })
+    // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+    unsafe { copy(("plan", plan), (dst, capacity), |plan| Ok(&plan.sizes)) }
 }
 
 /// Copies one number of a plan.
@@ -235,8 +220,5 @@ pub unsafe extern "C" fn plim_plan_describe(plan: *const plim_plan, dst: *mut c_
 /// @param plan  the plan; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_plan_free(plan: *mut plim_plan) {
-    getter(|| {
-        ptr::free(plan);
-        Some(())
-    })
+    free(plan);
 }

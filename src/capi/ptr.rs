@@ -16,6 +16,30 @@ pub trait Opaque: Sized {
     type Object: Object;
 }
 
+/// Gives handles of a C type to a type of objects: `handles!(plim_noun, Noun)`, or
+/// `handles!(plim_noun, Noun, NounFacts, |noun| NounFacts { … })` if it has getters.
+macro_rules! handles {
+    ($opaque:ident, $object:ty) => {
+        handles!($opaque, $object, (), |_| ());
+    };
+    ($opaque:ident, $object:ty, $facts:ty, |$this:pat_param| $value:expr) => {
+        impl $crate::capi::handle::Object for $object {
+            const NAME: &'static str = stringify!($opaque);
+            type Facts = $facts;
+
+            fn facts(&self) -> $facts {
+                let $this = self;
+                $value
+            }
+        }
+
+        impl $crate::capi::ptr::Opaque for $opaque {
+            type Object = $object;
+        }
+    };
+}
+pub(super) use handles;
+
 /// The object of a handle.
 pub fn handle<C: Opaque>(name: &str, handle: *const C) -> Result<Arc<Shared<C::Object>>> {
     if handle.is_null() {

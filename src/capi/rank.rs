@@ -1,13 +1,13 @@
 //! Learning to rank.
 
-use super::constant::{Constant, constant};
+use super::body::{copy, free, load};
+use super::constant::{constant, constants};
 use super::estimator::{gradient_on, plim_estimator};
 use super::guard::{getter, guard};
-use super::handle::Object;
 use super::model::plim_model;
 use super::optimizer::plim_optimizer;
 use super::plan::{plan_on, plim_plan};
-use super::ptr::{self, Opaque};
+use super::ptr::{self, handles};
 use super::status::plim_status;
 use super::tail::{measure, plim_probe_options, plim_tail};
 use super::train::{plim_history, plim_train_options, train_on};
@@ -16,6 +16,7 @@ use crate::graph::{Split, check_indptr};
 use crate::rank::{Data, Gain, Measure};
 use crate::theory::plan::Goal;
 use std::ffi::c_char;
+use std::path::Path;
 
 /// Queries, their documents, and the relevance of each document. Free it with plim_rank_data_free().
 ///
@@ -49,40 +50,26 @@ pub struct RankDataFacts {
     splits: [usize; 3],
 }
 
-impl Object for Data {
-    const NAME: &'static str = "plim_rank_data";
-    type Facts = RankDataFacts;
+handles!(plim_rank_data, Data, RankDataFacts, |data| RankDataFacts {
+    num_queries: data.num_queries(),
+    num_documents: data.num_documents(),
+    num_features: data.num_features(),
+    splits: [Split::Train, Split::Val, Split::Test].map(|split| data.split(split).len()),
+});
 
-    fn facts(&self) -> RankDataFacts {
-        RankDataFacts {
-            num_queries: self.num_queries(),
-            num_documents: self.num_documents(),
-            num_features: self.num_features(),
-            splits: [Split::Train, Split::Val, Split::Test].map(|split| self.split(split).len()),
-        }
-    }
-}
+constants!(
+    Gain,
+    "gain",
+    "PLIM_RANK_GAIN_",
+    [(PLIM_RANK_GAIN_EXPONENTIAL, Exponential), (PLIM_RANK_GAIN_LINEAR, Linear)]
+);
 
-impl Opaque for plim_rank_data {
-    type Object = Data;
-}
-
-impl Constant for Gain {
-    const ARGUMENT: &'static str = "gain";
-    const PREFIX: &'static str = "PLIM_RANK_GAIN_";
-    const ALL: &'static [(i32, Self)] =
-        &[(PLIM_RANK_GAIN_EXPONENTIAL, Gain::Exponential), (PLIM_RANK_GAIN_LINEAR, Gain::Linear)];
-}
-
-impl Constant for Measure {
-    const ARGUMENT: &'static str = "measure";
-    const PREFIX: &'static str = "PLIM_RANK_MEASURE_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_RANK_MEASURE_LOSS, Measure::Loss),
-        (PLIM_RANK_MEASURE_ACCURACY, Measure::Accuracy),
-        (PLIM_RANK_MEASURE_NDCG, Measure::Ndcg),
-    ];
-}
+constants!(
+    Measure,
+    "measure",
+    "PLIM_RANK_MEASURE_",
+    [(PLIM_RANK_MEASURE_LOSS, Loss), (PLIM_RANK_MEASURE_ACCURACY, Accuracy), (PLIM_RANK_MEASURE_NDCG, Ndcg)]
+);
 
 /// Relevance and offsets.
 ///
@@ -208,13 +195,9 @@ pub unsafe extern "C" fn plim_rank_data_load(
     num_features: usize,
     out: *mut *mut plim_rank_data,
 ) -> plim_status {
-    guard(|| {
-        // SAFETY: the caller promises `out` is NULL or valid for one write.
-        let out = unsafe { ptr::out("out", out) }?;
-        // SAFETY: the caller promises `path` is NULL or a string.
-        let path = unsafe { ptr::path("path", path) }?;
-        out.give(Data::load(path, num_features).for_the(format_args!("documents in {}", path.display()))?)
-    })
+    let read = |path: &Path| Data::load(path, num_features).for_the(format_args!("documents in {}", path.display()));
+    // SAFETY: the caller promises `path` is NULL or a string, and `out` is NULL or valid for one write.
+    unsafe { load(path, out, read) }
 }
 
 /// Frees ranking data.
@@ -222,10 +205,7 @@ pub unsafe extern "C" fn plim_rank_data_load(
 /// @param data  the data; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_rank_data_free(data: *mut plim_rank_data) {
-    getter(|| {
-        ptr::free(data);
-        Some(())
-    })
+    free(data);
 }
 
 /// Appends all queries of other data and adds them to a split, for example the queries of a
@@ -371,25 +351,6 @@ pub extern "C" fn plim_rank_data_split_size(data: *const plim_rank_data, split: 
     getter(|| Some(ptr::facts(data)?.splits[constant::<Split>(split).ok()? as usize]))
 }
 
-/// Copies an array of the data.
-///
-/// # Safety
-/// `dst` must be NULL or valid for `capacity` writes.
-unsafe fn copy<T: Copy>(
-    data: *const plim_rank_data,
-    (dst, capacity): (*mut T, usize),
-    array: impl FnOnce(&Data) -> Result<&[T]>,
-) -> plim_status {
-    guard(|| {
-        let data = ptr::handle("data", data)?;
-        let data = data.read()?;
-        let array = array(&data)?;
-        // SAFETY: the caller's promise is passed on.
-        unsafe { ptr::buffer("dst", dst, capacity, array.len()) }?.put(array);
-        Ok(())
-    })
-}
-
 /// Copies the queries of a split, in the order in which they were set.
 ///
 /// @param data      the data.
@@ -407,7 +368,7 @@ pub unsafe extern "C" fn plim_rank_data_copy_split(
     capacity: usize,
 ) -> plim_status {
     // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-    unsafe { copy(data, (dst, capacity), |data| Ok(data.split(constant::<Split>(split)?))) }
+    unsafe { copy(("data", data), (dst, capacity), |data| Ok(data.split(constant::<Split>(split)?))) }
 }
 
 /// Copies the index of the first document of each query, followed by the number of documents.
@@ -425,7 +386,7 @@ pub unsafe extern "C" fn plim_rank_data_copy_offsets(
     capacity: usize,
 ) -> plim_status {
     // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-    unsafe { copy(data, (dst, capacity), |data| Ok(data.offsets())) }
+    unsafe { copy(("data", data), (dst, capacity), |data| Ok(data.offsets())) }
 }
 
 /// Copies the relevance of each document.
@@ -443,7 +404,7 @@ pub unsafe extern "C" fn plim_rank_data_copy_relevance(
     capacity: usize,
 ) -> plim_status {
     // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-    unsafe { copy(data, (dst, capacity), |data| Ok(data.relevance())) }
+    unsafe { copy(("data", data), (dst, capacity), |data| Ok(data.relevance())) }
 }
 
 /// Copies the id of each query: the number after qid in the file, or the query's index if the data
@@ -462,7 +423,7 @@ pub unsafe extern "C" fn plim_rank_data_copy_query_ids(
     capacity: usize,
 ) -> plim_status {
     // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-    unsafe { copy(data, (dst, capacity), |data| Ok(data.query_ids())) }
+    unsafe { copy(("data", data), (dst, capacity), |data| Ok(data.query_ids())) }
 }
 
 /// Computes the score of every document. A higher score ranks higher.

@@ -1,14 +1,14 @@
 //! Measurements of the errors of an estimator's gradients.
 
-use super::constant::{Constant, constant};
+use super::body::free;
+use super::constant::{constant, constants};
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
-use super::handle::Object;
-use super::log::{Logger, plim_log_fn};
+use super::log::{Logger, plim_log_fn, set_log};
 use super::model::plim_model;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
-use super::ptr::{self, Opaque};
+use super::ptr::{self, Opaque, handles};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result, try_copied};
 use crate::estimator::Problem;
@@ -46,18 +46,19 @@ pub const PLIM_TAIL_BIAS: i32 = 4;
 /// size.
 pub const PLIM_TAIL_DEVIATION: i32 = 5;
 
-impl Constant for Column {
-    const ARGUMENT: &'static str = "what";
-    const PREFIX: &'static str = "PLIM_TAIL_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_TAIL_PROBABILITY, Column::Probability),
-        (PLIM_TAIL_LOWER, Column::Lower),
-        (PLIM_TAIL_UPPER, Column::Upper),
-        (PLIM_TAIL_ERROR, Column::Error),
-        (PLIM_TAIL_BIAS, Column::Bias),
-        (PLIM_TAIL_DEVIATION, Column::Deviation),
-    ];
-}
+constants!(
+    Column,
+    "what",
+    "PLIM_TAIL_",
+    [
+        (PLIM_TAIL_PROBABILITY, Probability),
+        (PLIM_TAIL_LOWER, Lower),
+        (PLIM_TAIL_UPPER, Upper),
+        (PLIM_TAIL_ERROR, Error),
+        (PLIM_TAIL_BIAS, Bias),
+        (PLIM_TAIL_DEVIATION, Deviation)
+    ]
+);
 
 /// Options and their callbacks.
 #[derive(Clone)]
@@ -117,16 +118,7 @@ impl Log for Callbacks {
     }
 }
 
-impl Object for ProbeOptions {
-    const NAME: &'static str = "plim_probe_options";
-    type Facts = ();
-
-    fn facts(&self) {}
-}
-
-impl Opaque for plim_probe_options {
-    type Object = ProbeOptions;
-}
+handles!(plim_probe_options, ProbeOptions);
 
 /// What the getters of a tail return.
 #[derive(Clone, Copy, Default)]
@@ -134,18 +126,7 @@ pub struct TailFacts {
     norm: f64,
 }
 
-impl Object for Tail {
-    const NAME: &'static str = "plim_tail";
-    type Facts = TailFacts;
-
-    fn facts(&self) -> TailFacts {
-        TailFacts { norm: self.norm }
-    }
-}
-
-impl Opaque for plim_tail {
-    type Object = Tail;
-}
+handles!(plim_tail, Tail, TailFacts, |tail| TailFacts { norm: tail.norm });
 
 /// Creates options of a measurement with their default values.
 ///
@@ -164,10 +145,7 @@ pub unsafe extern "C" fn plim_probe_options_new(out: *mut *mut plim_probe_option
 /// @param options  the options; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_probe_options_free(options: *mut plim_probe_options) {
-    getter(|| {
-        ptr::free(options);
-        Some(())
-    })
+    free(options);
 }
 
 /// Sets the number of gradients drawn per sample size.
@@ -270,11 +248,7 @@ pub extern "C" fn plim_probe_options_set_log(
     r#fn: plim_log_fn,
     user_data: *mut c_void,
 ) -> plim_status {
-    guard(|| {
-        let logger = Logger::new(constant(level)?, r#fn, user_data);
-        ptr::handle("options", options)?.write()?.callbacks.logger = logger;
-        Ok(())
-    })
+    set_log(options, (level, r#fn, user_data), |options| &mut options.callbacks.logger)
 }
 
 /// Measures on the problem of a handle. Errors name the handle.
@@ -432,10 +406,7 @@ pub extern "C" fn plim_tail_norm(tail: *const plim_tail) -> f64 {
 /// @param tail  the tail; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_tail_free(tail: *mut plim_tail) {
-    getter(|| {
-        ptr::free(tail);
-        Some(())
-    })
+    free(tail);
 }
 
 /// Fits C and τ of a tail C·exp(−τN), for plim_sample_size().

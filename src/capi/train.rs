@@ -1,15 +1,16 @@
 //! Training.
 
-use super::constant::{Constant, constant};
+use super::body::free;
+use super::constant::{constant, constants};
 use super::estimator::plim_estimator;
 use super::graph::plim_graph;
 use super::guard::{getter, guard};
-use super::handle::{Object, Writing};
-use super::log::{Logger, plim_log_fn};
+use super::handle::Writing;
+use super::log::{Logger, plim_log_fn, set_log};
 use super::model::plim_model;
 use super::optimizer::plim_optimizer;
 use super::progress::{Callback, plim_progress, plim_progress_fn};
-use super::ptr::{self, Opaque};
+use super::ptr::{self, Opaque, handles};
 use super::status::plim_status;
 use crate::error::{Error, ForThe, Result, try_with_capacity};
 use crate::estimator::{Evaluation, Problem};
@@ -46,20 +47,21 @@ pub const PLIM_HISTORY_ERROR: i32 = 6;
 /// Mean NDCG over the validation queries after the epoch, in plim_rank_train().
 pub const PLIM_HISTORY_VAL_NDCG: i32 = 7;
 
-impl Constant for Column {
-    const ARGUMENT: &'static str = "column";
-    const PREFIX: &'static str = "PLIM_HISTORY_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_HISTORY_TRAIN_LOSS, Column::TrainLoss),
-        (PLIM_HISTORY_VAL_LOSS, Column::ValLoss),
-        (PLIM_HISTORY_VAL_ACCURACY, Column::ValAccuracy),
-        (PLIM_HISTORY_SECONDS, Column::Seconds),
-        (PLIM_HISTORY_BATCH_LOSS, Column::BatchLoss),
-        (PLIM_HISTORY_SAMPLE_SIZE, Column::SampleSize),
-        (PLIM_HISTORY_ERROR, Column::Error),
-        (PLIM_HISTORY_VAL_NDCG, Column::ValNdcg),
-    ];
-}
+constants!(
+    Column,
+    "column",
+    "PLIM_HISTORY_",
+    [
+        (PLIM_HISTORY_TRAIN_LOSS, TrainLoss),
+        (PLIM_HISTORY_VAL_LOSS, ValLoss),
+        (PLIM_HISTORY_VAL_ACCURACY, ValAccuracy),
+        (PLIM_HISTORY_SECONDS, Seconds),
+        (PLIM_HISTORY_BATCH_LOSS, BatchLoss),
+        (PLIM_HISTORY_SAMPLE_SIZE, SampleSize),
+        (PLIM_HISTORY_ERROR, Error),
+        (PLIM_HISTORY_VAL_NDCG, ValNdcg)
+    ]
+);
 
 /// The best epoch has the highest accuracy over the validation nodes. The default.
 pub const PLIM_MONITOR_VAL_ACCURACY: i32 = 0;
@@ -71,16 +73,17 @@ pub const PLIM_MONITOR_TRAIN_LOSS: i32 = 2;
 /// The best epoch has the highest mean NDCG over the validation queries. Only for plim_rank_train().
 pub const PLIM_MONITOR_VAL_NDCG: i32 = 3;
 
-impl Constant for Monitor {
-    const ARGUMENT: &'static str = "monitor";
-    const PREFIX: &'static str = "PLIM_MONITOR_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_MONITOR_VAL_ACCURACY, Monitor::ValAccuracy),
-        (PLIM_MONITOR_VAL_LOSS, Monitor::ValLoss),
-        (PLIM_MONITOR_TRAIN_LOSS, Monitor::TrainLoss),
-        (PLIM_MONITOR_VAL_NDCG, Monitor::ValNdcg),
-    ];
-}
+constants!(
+    Monitor,
+    "monitor",
+    "PLIM_MONITOR_",
+    [
+        (PLIM_MONITOR_VAL_ACCURACY, ValAccuracy),
+        (PLIM_MONITOR_VAL_LOSS, ValLoss),
+        (PLIM_MONITOR_TRAIN_LOSS, TrainLoss),
+        (PLIM_MONITOR_VAL_NDCG, ValNdcg)
+    ]
+);
 
 /// Options and their callbacks.
 #[derive(Clone)]
@@ -96,16 +99,7 @@ impl Default for TrainOptions {
     }
 }
 
-impl Object for TrainOptions {
-    const NAME: &'static str = "plim_train_options";
-    type Facts = ();
-
-    fn facts(&self) {}
-}
-
-impl Opaque for plim_train_options {
-    type Object = TrainOptions;
-}
+handles!(plim_train_options, TrainOptions);
 
 /// What the getters of a history return.
 #[derive(Clone, Copy, Default)]
@@ -114,18 +108,10 @@ pub struct HistoryFacts {
     best_epoch: usize,
 }
 
-impl Object for History {
-    const NAME: &'static str = "plim_history";
-    type Facts = HistoryFacts;
-
-    fn facts(&self) -> HistoryFacts {
-        HistoryFacts { num_epochs: self.len(), best_epoch: self.best_epoch() }
-    }
-}
-
-impl Opaque for plim_history {
-    type Object = History;
-}
+handles!(plim_history, History, HistoryFacts, |history| HistoryFacts {
+    num_epochs: history.len(),
+    best_epoch: history.best_epoch()
+});
 
 /// Creates training options with their default values.
 ///
@@ -144,10 +130,7 @@ pub unsafe extern "C" fn plim_train_options_new(out: *mut *mut plim_train_option
 /// @param options  the options; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_train_options_free(options: *mut plim_train_options) {
-    getter(|| {
-        ptr::free(options);
-        Some(())
-    })
+    free(options);
 }
 
 /// Changes the options of a handle.
@@ -442,11 +425,7 @@ pub extern "C" fn plim_train_options_set_log(
     r#fn: plim_log_fn,
     user_data: *mut c_void,
 ) -> plim_status {
-    guard(|| {
-        let logger = Logger::new(constant(level)?, r#fn, user_data);
-        ptr::handle("options", options)?.write()?.logger = logger;
-        Ok(())
-    })
+    set_log(options, (level, r#fn, user_data), |options| &mut options.logger)
 }
 
 /// Trains a model: in each epoch, one gradient and one update for each batch of the shuffled
@@ -629,8 +608,5 @@ pub unsafe extern "C" fn plim_history_copy(
 /// @param history  the history; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_history_free(history: *mut plim_history) {
-    getter(|| {
-        ptr::free(history);
-        Some(())
-    })
+    free(history);
 }

@@ -4,10 +4,10 @@ mod schedule;
 
 pub use schedule::*;
 
-use crate::capi::guard::{getter, guard};
-use crate::capi::handle::Object;
+use crate::capi::body::{change, free};
+use crate::capi::guard::guard;
 use crate::capi::model::plim_model;
-use crate::capi::ptr::{self, Opaque};
+use crate::capi::ptr::{self, handles};
 use crate::capi::status::plim_status;
 use crate::error::{Error, ForThe, Result, try_copied, try_filled};
 use crate::optim::{Interrupt, Optimizer, Set};
@@ -38,18 +38,7 @@ pub struct OptimizerFacts {
     step: f64,
 }
 
-impl Object for Optimizer {
-    const NAME: &'static str = "plim_optimizer";
-    type Facts = OptimizerFacts;
-
-    fn facts(&self) -> OptimizerFacts {
-        OptimizerFacts { step: self.next_step() }
-    }
-}
-
-impl Opaque for plim_optimizer {
-    type Object = Optimizer;
-}
+handles!(plim_optimizer, Optimizer, OptimizerFacts, |optimizer| OptimizerFacts { step: optimizer.next_step() });
 
 /// Creates stochastic gradient descent with projection: w ← Π(w − γ_k g). The step γ_k is constant
 /// at first, and Π the identity.
@@ -86,10 +75,7 @@ pub unsafe extern "C" fn plim_optimizer_adam(step: f64, out: *mut *mut plim_opti
 /// @param optimizer  the optimizer; NULL and handles that are not live are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn plim_optimizer_free(optimizer: *mut plim_optimizer) {
-    getter(|| {
-        ptr::free(optimizer);
-        Some(())
-    })
+    free(optimizer);
 }
 
 /// Sets decoupled weight decay: each update first multiplies w by 1 − γ_k·decay.
@@ -105,7 +91,7 @@ pub extern "C" fn plim_optimizer_free(optimizer: *mut plim_optimizer) {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_decay(optimizer: *mut plim_optimizer, decay: f64) -> plim_status {
-    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_decay(decay))
+    change("optimizer", optimizer, |optimizer| optimizer.set_decay(decay))
 }
 
 /// Sets how fast Adam's moments decay: m ← β1·m + (1 − β1)·g and v ← β2·v + (1 − β2)·g². SGD ignores
@@ -119,7 +105,7 @@ pub extern "C" fn plim_optimizer_set_decay(optimizer: *mut plim_optimizer, decay
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_betas(optimizer: *mut plim_optimizer, beta1: f64, beta2: f64) -> plim_status {
-    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_betas(beta1, beta2))
+    change("optimizer", optimizer, |optimizer| optimizer.set_betas(beta1, beta2))
 }
 
 /// Sets Adam's ε: the update is γ_k·m̂ / (√v̂ + ε). SGD ignores it.
@@ -131,7 +117,7 @@ pub extern "C" fn plim_optimizer_set_betas(optimizer: *mut plim_optimizer, beta1
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_epsilon(optimizer: *mut plim_optimizer, epsilon: f64) -> plim_status {
-    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_epsilon(epsilon))
+    change("optimizer", optimizer, |optimizer| optimizer.set_epsilon(epsilon))
 }
 
 /// Clips gradients by their norm: each update replaces g by g·min(1, norm / (‖g‖ + 1e-6)), as
@@ -147,7 +133,17 @@ pub extern "C" fn plim_optimizer_set_epsilon(optimizer: *mut plim_optimizer, eps
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_clip(optimizer: *mut plim_optimizer, norm: f64) -> plim_status {
-    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_clip(norm))
+    change("optimizer", optimizer, |optimizer| optimizer.set_clip(norm))
+}
+
+/// Sets what iterates are projected to.
+fn project(optimizer: *mut plim_optimizer, set: impl FnOnce() -> Result<Set>) -> plim_status {
+    guard(|| {
+        let optimizer = ptr::handle("optimizer", optimizer)?;
+        let set = set()?;
+        optimizer.write()?.set_set(set);
+        Ok(())
+    })
 }
 
 /// Projects iterates onto the ball ‖w‖ <= radius around 0. It replaces an earlier ball or box.
@@ -159,12 +155,7 @@ pub extern "C" fn plim_optimizer_set_clip(optimizer: *mut plim_optimizer, norm: 
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_ball(optimizer: *mut plim_optimizer, radius: f64) -> plim_status {
-    guard(|| {
-        let optimizer = ptr::handle("optimizer", optimizer)?;
-        let set = Set::ball(radius)?;
-        optimizer.write()?.set_set(set);
-        Ok(())
-    })
+    project(optimizer, || Set::ball(radius))
 }
 
 /// Projects every parameter onto [low, high]. It replaces an earlier ball or box.
@@ -177,12 +168,7 @@ pub extern "C" fn plim_optimizer_set_ball(optimizer: *mut plim_optimizer, radius
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_box(optimizer: *mut plim_optimizer, low: f64, high: f64) -> plim_status {
-    guard(|| {
-        let optimizer = ptr::handle("optimizer", optimizer)?;
-        let set = Set::cube(low, high)?;
-        optimizer.write()?.set_set(set);
-        Ok(())
-    })
+    project(optimizer, || Set::cube(low, high))
 }
 
 /// Resets the counts of updates and epochs, the moments, both averages, and what
@@ -194,8 +180,8 @@ pub extern "C" fn plim_optimizer_set_box(optimizer: *mut plim_optimizer, low: f6
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_reset(optimizer: *mut plim_optimizer) -> plim_status {
-    guard(|| {
-        ptr::handle("optimizer", optimizer)?.write()?.reset();
+    change("optimizer", optimizer, |optimizer| {
+        optimizer.reset();
         Ok(())
     })
 }
@@ -210,8 +196,8 @@ pub extern "C" fn plim_optimizer_reset(optimizer: *mut plim_optimizer) -> plim_s
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_averaging(optimizer: *mut plim_optimizer, on: i32) -> plim_status {
-    guard(|| {
-        ptr::handle("optimizer", optimizer)?.write()?.set_averaging(on != 0);
+    change("optimizer", optimizer, |optimizer| {
+        optimizer.set_averaging(on != 0);
         Ok(())
     })
 }
@@ -232,7 +218,7 @@ pub extern "C" fn plim_optimizer_set_averaging(optimizer: *mut plim_optimizer, o
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_ema(optimizer: *mut plim_optimizer, decay: f64) -> plim_status {
-    guard(|| ptr::handle("optimizer", optimizer)?.write()?.set_ema(decay))
+    change("optimizer", optimizer, |optimizer| optimizer.set_ema(decay))
 }
 
 /// Updates a model's parameters once, along a gradient.
@@ -283,13 +269,8 @@ pub unsafe extern "C" fn plim_optimizer_average(
     dst: *mut f32,
     capacity: usize,
 ) -> plim_status {
-    guard(|| {
-        let optimizer = ptr::handle("optimizer", optimizer)?;
-        let optimizer = optimizer.read()?;
-        let average = optimizer.average()?;
-        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { put_rounded(average, dst, capacity) }
-    })
+    // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+    unsafe { copy_rounded(optimizer, (dst, capacity), Optimizer::average) }
 }
 
 /// Copies the exponential moving average of the parameters.
@@ -308,26 +289,30 @@ pub unsafe extern "C" fn plim_optimizer_ema(
     dst: *mut f32,
     capacity: usize,
 ) -> plim_status {
-    guard(|| {
-        let optimizer = ptr::handle("optimizer", optimizer)?;
-        let optimizer = optimizer.read()?;
-        let ema = optimizer.ema()?;
-        // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
-        unsafe { put_rounded(ema, dst, capacity) }
-    })
+    // SAFETY: the caller promises `dst` is NULL or valid for `capacity` writes.
+    unsafe { copy_rounded(optimizer, (dst, capacity), Optimizer::ema) }
 }
 
-/// Writes an average in float.
+/// Copies an average in float.
 ///
 /// # Safety
 /// `dst` must be NULL or valid for `capacity` writes.
-unsafe fn put_rounded(average: &[f64], dst: *mut f32, capacity: usize) -> Result<()> {
-    // SAFETY: the caller's promise is passed on.
-    let buffer = unsafe { ptr::buffer("dst", dst, capacity, average.len()) }?;
-    let mut rounded = try_filled(average.len(), 0f32).for_the("average")?;
-    rounded.iter_mut().zip(average).for_each(|(r, a)| *r = *a as f32);
-    buffer.put(&rounded);
-    Ok(())
+unsafe fn copy_rounded(
+    optimizer: *const plim_optimizer,
+    (dst, capacity): (*mut f32, usize),
+    average: impl FnOnce(&Optimizer) -> Result<&[f64]>,
+) -> plim_status {
+    guard(|| {
+        let optimizer = ptr::handle("optimizer", optimizer)?;
+        let optimizer = optimizer.read()?;
+        let average = average(&optimizer)?;
+        // SAFETY: the caller's promise is passed on.
+        let buffer = unsafe { ptr::buffer("dst", dst, capacity, average.len()) }?;
+        let mut rounded = try_filled(average.len(), 0f32).for_the("average")?;
+        rounded.iter_mut().zip(average).for_each(|(r, a)| *r = *a as f32);
+        buffer.put(&rounded);
+        Ok(())
+    })
 }
 
 /// Minimises your own objective in double precision, with T projected steps.

@@ -1,12 +1,13 @@
 //! How an optimizer's step changes.
 
 use super::plim_optimizer;
-use crate::capi::constant::{Constant, constant};
-use crate::capi::guard::{getter, guard};
+use crate::capi::body::change;
+use crate::capi::constant::{constant, constants};
+use crate::capi::guard::getter;
 use crate::capi::ptr;
 use crate::capi::status::plim_status;
 use crate::error::Result;
-use crate::optim::{Optimizer, Schedule, Span, Unit};
+use crate::optim::{Schedule, Span, Unit};
 
 /// The step of the k-th update is γ_k = γ. The default.
 pub const PLIM_SCHEDULE_CONSTANT: i32 = 0;
@@ -15,15 +16,12 @@ pub const PLIM_SCHEDULE_INVERSE: i32 = 1;
 /// The step of the k-th update is γ_k = γ / √k.
 pub const PLIM_SCHEDULE_INVERSE_SQRT: i32 = 2;
 
-impl Constant for Schedule {
-    const ARGUMENT: &'static str = "schedule";
-    const PREFIX: &'static str = "PLIM_SCHEDULE_";
-    const ALL: &'static [(i32, Self)] = &[
-        (PLIM_SCHEDULE_CONSTANT, Schedule::Constant),
-        (PLIM_SCHEDULE_INVERSE, Schedule::Inverse),
-        (PLIM_SCHEDULE_INVERSE_SQRT, Schedule::InverseSqrt),
-    ];
-}
+constants!(
+    Schedule,
+    "schedule",
+    "PLIM_SCHEDULE_",
+    [(PLIM_SCHEDULE_CONSTANT, Constant), (PLIM_SCHEDULE_INVERSE, Inverse), (PLIM_SCHEDULE_INVERSE_SQRT, InverseSqrt)]
+);
 
 /// A schedule's time t is the number of updates so far: k − 1.
 pub const PLIM_UNIT_UPDATES: i32 = 0;
@@ -31,16 +29,7 @@ pub const PLIM_UNIT_UPDATES: i32 = 0;
 /// in your own loop, plim_optimizer_end_epoch() does.
 pub const PLIM_UNIT_EPOCHS: i32 = 1;
 
-impl Constant for Unit {
-    const ARGUMENT: &'static str = "unit";
-    const PREFIX: &'static str = "PLIM_UNIT_";
-    const ALL: &'static [(i32, Self)] = &[(PLIM_UNIT_UPDATES, Unit::Updates), (PLIM_UNIT_EPOCHS, Unit::Epochs)];
-}
-
-/// Changes the optimizer of a handle.
-fn set(optimizer: *mut plim_optimizer, change: impl FnOnce(&mut Optimizer) -> Result<()>) -> plim_status {
-    guard(|| change(&mut *ptr::handle("optimizer", optimizer)?.write()?))
-}
+constants!(Unit, "unit", "PLIM_UNIT_", [(PLIM_UNIT_UPDATES, Updates), (PLIM_UNIT_EPOCHS, Epochs)]);
 
 fn span(length: usize, unit: i32) -> Result<Span> {
     Ok(Span { length: length as u64, unit: constant(unit)? })
@@ -59,7 +48,7 @@ fn span(length: usize, unit: i32) -> Result<Span> {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_set_schedule(optimizer: *mut plim_optimizer, schedule: i32) -> plim_status {
-    set(optimizer, |optimizer| {
+    change("optimizer", optimizer, |optimizer| {
         optimizer.set_schedule(constant(schedule)?);
         Ok(())
     })
@@ -84,7 +73,7 @@ pub extern "C" fn plim_optimizer_set_step_decay(
     unit: i32,
     factor: f64,
 ) -> plim_status {
-    set(optimizer, |optimizer| optimizer.set_step_decay(span(every, unit)?, factor))
+    change("optimizer", optimizer, |optimizer| optimizer.set_step_decay(span(every, unit)?, factor))
 }
 
 /// Lowers the step along half a cosine: γ_k = minimum + (γ − minimum)·(1 + cos(π·t / length)) / 2, as
@@ -107,7 +96,7 @@ pub extern "C" fn plim_optimizer_set_cosine(
     unit: i32,
     minimum: f64,
 ) -> plim_status {
-    set(optimizer, |optimizer| optimizer.set_cosine(span(length, unit)?, minimum))
+    change("optimizer", optimizer, |optimizer| optimizer.set_cosine(span(length, unit)?, minimum))
 }
 
 /// Starts with smaller steps: multiplies the step of the schedule, whichever it is, by
@@ -130,7 +119,7 @@ pub extern "C" fn plim_optimizer_set_warmup(
     unit: i32,
     start: f64,
 ) -> plim_status {
-    set(optimizer, |optimizer| optimizer.set_warmup(span(length, unit)?, start))
+    change("optimizer", optimizer, |optimizer| optimizer.set_warmup(span(length, unit)?, start))
 }
 
 /// Reduces the step when a measure stops improving, as PyTorch's ReduceLROnPlateau with threshold 0.
@@ -156,7 +145,7 @@ pub extern "C" fn plim_optimizer_set_plateau(
     patience: usize,
     minimum: f64,
 ) -> plim_status {
-    set(optimizer, |optimizer| optimizer.set_plateau(factor, patience as u64, minimum))
+    change("optimizer", optimizer, |optimizer| optimizer.set_plateau(factor, patience as u64, minimum))
 }
 
 /// Reports a measure for plim_optimizer_set_plateau(), without which it has no effect.
@@ -171,7 +160,7 @@ pub extern "C" fn plim_optimizer_set_plateau(
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_report(optimizer: *mut plim_optimizer, value: f64) -> plim_status {
-    set(optimizer, |optimizer| optimizer.report(value).map(drop))
+    change("optimizer", optimizer, |optimizer| optimizer.report(value).map(drop))
 }
 
 /// Counts an epoch for schedules with PLIM_UNIT_EPOCHS.
@@ -185,7 +174,7 @@ pub extern "C" fn plim_optimizer_report(optimizer: *mut plim_optimizer, value: f
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn plim_optimizer_end_epoch(optimizer: *mut plim_optimizer) -> plim_status {
-    set(optimizer, |optimizer| {
+    change("optimizer", optimizer, |optimizer| {
         optimizer.end_epoch();
         Ok(())
     })
