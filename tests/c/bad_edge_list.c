@@ -34,21 +34,11 @@ static plim_status ids_save(void *h) { return plim_ids_save((plim_ids *)h, files
 static plim_status ids_find(void *h) { return plim_ids_find((plim_ids *)h, "ann", &found); }
 static plim_status ids_copy_name(void *h) { return plim_ids_copy_name((plim_ids *)h, 0, name, sizeof name); }
 
-static const function functions[] = {
-    {"options", "plim_edge_list_options_set_separator", set_separator},
-    {"options", "plim_edge_list_options_set_header", set_header},
-    {"options", "plim_edge_list_options_set_columns", set_columns},
-    {"options", "plim_edge_list_options_set_column_names", set_column_names},
-    {"options", "plim_edge_list_options_set_directed", set_directed},
-    {"options", "plim_edge_list_options_set_repeated", set_repeated},
-    {"options", "plim_edge_list_options_set_comment", set_comment},
-    {"options", "plim_edge_list_options_set_num_nodes", set_num_nodes},
-    {"options", "plim_edge_list_options_set_log", set_log},
-    {"ids", "plim_ids_save", ids_save},
-    {"ids", "plim_ids_find", ids_find},
-    {"ids", "plim_ids_copy_name", ids_copy_name},
-};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
+FUNCTIONS(untouched, FUNCTION("options", set_separator), FUNCTION("options", set_header),
+          FUNCTION("options", set_columns), FUNCTION("options", set_column_names), FUNCTION("options", set_directed),
+          FUNCTION("options", set_repeated), FUNCTION("options", set_comment), FUNCTION("options", set_num_nodes),
+          FUNCTION("options", set_log), FUNCTION("ids", ids_save), FUNCTION("ids", ids_find),
+          FUNCTION("ids", ids_copy_name));
 
 static void handles_must_be_live_and_of_their_type(void) {
   plim_edge_list_options *freed = NULL;
@@ -60,12 +50,12 @@ static void handles_must_be_live_and_of_their_type(void) {
   plim_ids_free(gone);
   plim_ids_free(gone);
   plim_edge_list_options_free(freed);
-  handles_foreign(functions, NUM_FUNCTIONS, "options", untouched);
-  handles_foreign(functions, NUM_FUNCTIONS, "ids", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "options", PLIM_ERROR_INVALID_HANDLE, freed, "freed", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "options", PLIM_ERROR_INVALID_HANDLE, ids, "a table of ids", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "ids", PLIM_ERROR_INVALID_HANDLE, gone, "freed", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "ids", PLIM_ERROR_INVALID_HANDLE, options, "options", untouched);
+  handles_foreign(&functions, "options");
+  handles_foreign(&functions, "ids");
+  handles_refused(&functions, "options", freed, "freed");
+  handles_refused(&functions, "options", ids, "a table of ids");
+  handles_refused(&functions, "ids", gone, "freed");
+  handles_refused(&functions, "ids", options, "options");
   CHECK(plim_ids_count(gone) == 0 && plim_ids_name_size(gone) == 0 && plim_ids_count(NULL) == 0);
   CHECK_FAILS(PLIM_ERROR_INVALID_HANDLE, "options",
               plim_graph_from_edge_list_with(files_path("edges"), freed, NULL, &graph));

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "files.h"
+#include "handles.h"
 #include "sample.h"
 
 enum { PARAMETERS = 32, RESULTS = SAMPLE_NODES * SAMPLE_CLASSES, CELLS = SAMPLE_CLASSES * SAMPLE_CLASSES };
@@ -115,70 +116,6 @@ static plim_status estimator_gradient(void *h) {
   return plim_estimator_gradient((plim_estimator *)h, model, graph, NULL, 0, floats, PARAMETERS, &number);
 }
 
-typedef struct function {
-  const char *argument; /* the handle's name in the header */
-  const char *name;
-  plim_status (*call)(void *handle);
-} function;
-
-static const function functions[] = {
-    {"graph", "plim_graph_save", graph_save},
-    {"graph", "plim_graph_verify", graph_verify},
-    {"graph", "plim_graph_set_cache", graph_set_cache},
-    {"graph", "plim_graph_set_features", graph_set_features},
-    {"graph", "plim_graph_set_sparse_features", graph_set_sparse_features},
-    {"graph", "plim_graph_normalize_features", graph_normalize_features},
-    {"graph", "plim_graph_set_labels", graph_set_labels},
-    {"graph", "plim_graph_set_num_classes", graph_set_num_classes},
-    {"graph", "plim_graph_set_split", graph_set_split},
-    {"graph", "plim_graph_set_normalization", graph_set_normalization},
-    {"graph", "plim_graph_copy_split", graph_copy_split},
-    {"graph", "plim_graph_copy_labels", graph_copy_labels},
-    {"graph", "plim_model_predict, its graph", predict_graph},
-    {"graph", "plim_model_embed, its graph", embed_graph},
-    {"graph", "plim_model_embed_value, its graph", embed_value_graph},
-    {"graph", "plim_model_evaluate, its graph", evaluate_graph},
-    {"graph", "plim_model_confusion, its graph", confusion_graph},
-    {"graph", "plim_estimator_gradient, its graph", gradient_graph},
-    {"layers", "plim_layers_linear", layers_linear},
-    {"layers", "plim_layers_gcn", layers_gcn},
-    {"layers", "plim_layers_sage", layers_sage},
-    {"layers", "plim_layers_aggregate", layers_aggregate},
-    {"layers", "plim_layers_propagate", layers_propagate},
-    {"layers", "plim_layers_activation", layers_activation},
-    {"layers", "plim_layers_dropout", layers_dropout},
-    {"layers", "plim_layers_norm", layers_norm},
-    {"layers", "plim_layers_at", layers_at},
-    {"layers", "plim_layers_add", layers_add},
-    {"layers", "plim_layers_concat", layers_concat},
-    {"layers", "plim_layers_max", layers_max},
-    {"layers", "plim_layers_set_bias", layers_set_bias},
-    {"layers", "plim_layers_set_epsilon", layers_set_epsilon},
-    {"layers", "plim_layers_gin", layers_gin},
-    {"layers", "plim_model_new", model_new},
-    {"model", "plim_model_save", model_save},
-    {"model", "plim_model_clone", model_clone},
-    {"model", "plim_model_set_regularization", model_set_regularization},
-    {"model", "plim_model_set_threads", model_set_threads},
-    {"model", "plim_model_get_parameters", model_get_parameters},
-    {"model", "plim_model_set_parameters", model_set_parameters},
-    {"model", "plim_model_copy_widths", model_copy_widths},
-    {"model", "plim_model_predict", predict_model},
-    {"model", "plim_model_embed", embed_model},
-    {"model", "plim_model_embed_value", embed_value_model},
-    {"model", "plim_model_copy_value_widths", model_copy_value_widths},
-    {"model", "plim_model_tensor", model_tensor},
-    {"model", "plim_model_evaluate", evaluate_model},
-    {"model", "plim_model_confusion", confusion_model},
-    {"model", "plim_estimator_gradient, its model", gradient_model},
-    {"estimator", "plim_estimator_set_seed", estimator_set_seed},
-    {"estimator", "plim_estimator_set_distribution", estimator_set_distribution},
-    {"estimator", "plim_estimator_set_weights", estimator_set_weights},
-    {"estimator", "plim_estimator_set_draws", estimator_set_draws},
-    {"estimator", "plim_estimator_gradient", estimator_gradient},
-};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
-
 static void clear_outputs(void) {
   check_fill(floats, RESULTS);
   memset(ints, 0x55, sizeof ints);
@@ -198,20 +135,35 @@ static int outputs_are_clear(void) {
   return ok;
 }
 
-/* Checks that every function with a handle of this name refuses this one. */
-static void check_refused(const char *argument, void *handle, const char *what) {
-  for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
-    if (strcmp(functions[i].argument, argument) == 0) {
-      plim_status status;
-      clear_outputs();
-      status = functions[i].call(handle);
-      if (!CHECK(status == PLIM_ERROR_INVALID_HANDLE) || !CHECK(strstr(plim_last_error(), argument) != NULL) ||
-          !CHECK(outputs_are_clear())) {
-        fprintf(stderr, "  status %d from %s given %s (%s)\n", (int)status, functions[i].name, what, plim_last_error());
-      }
-    }
-  }
+/* Whether no call has changed an output since the last time. */
+static int untouched(void) {
+  const int clear = outputs_are_clear();
+  clear_outputs();
+  return clear;
 }
+
+FUNCTIONS(untouched, FUNCTION("graph", graph_save), FUNCTION("graph", graph_verify),
+          FUNCTION("graph", graph_set_cache), FUNCTION("graph", graph_set_features),
+          FUNCTION("graph", graph_set_sparse_features), FUNCTION("graph", graph_normalize_features),
+          FUNCTION("graph", graph_set_labels), FUNCTION("graph", graph_set_num_classes),
+          FUNCTION("graph", graph_set_split), FUNCTION("graph", graph_set_normalization),
+          FUNCTION("graph", graph_copy_split), FUNCTION("graph", graph_copy_labels), FUNCTION("graph", predict_graph),
+          FUNCTION("graph", embed_graph), FUNCTION("graph", embed_value_graph), FUNCTION("graph", evaluate_graph),
+          FUNCTION("graph", confusion_graph), FUNCTION("graph", gradient_graph), FUNCTION("layers", layers_linear),
+          FUNCTION("layers", layers_gcn), FUNCTION("layers", layers_sage), FUNCTION("layers", layers_aggregate),
+          FUNCTION("layers", layers_propagate), FUNCTION("layers", layers_activation),
+          FUNCTION("layers", layers_dropout), FUNCTION("layers", layers_norm), FUNCTION("layers", layers_at),
+          FUNCTION("layers", layers_add), FUNCTION("layers", layers_concat), FUNCTION("layers", layers_max),
+          FUNCTION("layers", layers_set_bias), FUNCTION("layers", layers_set_epsilon), FUNCTION("layers", layers_gin),
+          FUNCTION("layers", model_new), FUNCTION("model", model_save), FUNCTION("model", model_clone),
+          FUNCTION("model", model_set_regularization), FUNCTION("model", model_set_threads),
+          FUNCTION("model", model_get_parameters), FUNCTION("model", model_set_parameters),
+          FUNCTION("model", model_copy_widths), FUNCTION("model", predict_model), FUNCTION("model", embed_model),
+          FUNCTION("model", embed_value_model), FUNCTION("model", model_copy_value_widths),
+          FUNCTION("model", model_tensor), FUNCTION("model", evaluate_model), FUNCTION("model", confusion_model),
+          FUNCTION("model", gradient_model), FUNCTION("estimator", estimator_set_seed),
+          FUNCTION("estimator", estimator_set_distribution), FUNCTION("estimator", estimator_set_weights),
+          FUNCTION("estimator", estimator_set_draws), FUNCTION("estimator", estimator_gradient));
 
 static void check_silent(void *handle) {
   plim_graph *g = (plim_graph *)handle;
@@ -258,10 +210,10 @@ static void foreign_pointers_are_no_handles(void) {
   for (size_t i = 0; i < count; i++) {
     char what[32];
     snprintf(what, sizeof what, "%p", strangers[i]);
-    check_refused("graph", strangers[i], what);
-    check_refused("model", strangers[i], what);
-    check_refused("estimator", strangers[i], what);
-    check_refused("layers", strangers[i], what);
+    handles_refused(&functions, "graph", strangers[i], what);
+    handles_refused(&functions, "model", strangers[i], what);
+    handles_refused(&functions, "estimator", strangers[i], what);
+    handles_refused(&functions, "layers", strangers[i], what);
     check_silent(strangers[i]);
     free_as_everything(strangers[i]);
   }
@@ -271,16 +223,16 @@ static void foreign_pointers_are_no_handles(void) {
 }
 
 static void a_handle_of_another_type_is_refused(void) {
-  check_refused("graph", model, "a model");
-  check_refused("graph", estimator, "an estimator");
-  check_refused("model", graph, "a graph");
-  check_refused("model", estimator, "an estimator");
-  check_refused("estimator", graph, "a graph");
-  check_refused("estimator", model, "a model");
-  check_refused("layers", graph, "a graph");
-  check_refused("layers", model, "a model");
-  check_refused("layers", estimator, "an estimator");
-  check_refused("model", layers, "layers");
+  handles_refused(&functions, "graph", model, "a model");
+  handles_refused(&functions, "graph", estimator, "an estimator");
+  handles_refused(&functions, "model", graph, "a graph");
+  handles_refused(&functions, "model", estimator, "an estimator");
+  handles_refused(&functions, "estimator", graph, "a graph");
+  handles_refused(&functions, "estimator", model, "a model");
+  handles_refused(&functions, "layers", graph, "a graph");
+  handles_refused(&functions, "layers", model, "a model");
+  handles_refused(&functions, "layers", estimator, "an estimator");
+  handles_refused(&functions, "model", layers, "layers");
   CHECK(plim_graph_num_nodes((plim_graph *)(void *)model) == 0);
   CHECK(plim_model_num_parameters((plim_model *)(void *)graph) == 0);
   CHECK(plim_estimator_property((plim_estimator *)(void *)graph) == 0);
@@ -316,10 +268,10 @@ static void a_freed_handle_stays_dead(void) {
   plim_model_free(old_model);
   plim_estimator_free(old_estimator);
   for (size_t round = 0; round < 3; round++) {
-    check_refused("graph", old_graph, "a freed graph");
-    check_refused("model", old_model, "a freed model");
-    check_refused("estimator", old_estimator, "a freed estimator");
-    check_refused("layers", old_layers, "freed layers");
+    handles_refused(&functions, "graph", old_graph, "a freed graph");
+    handles_refused(&functions, "model", old_model, "a freed model");
+    handles_refused(&functions, "estimator", old_estimator, "a freed estimator");
+    handles_refused(&functions, "layers", old_layers, "freed layers");
     check_silent(old_layers);
     check_silent(old_graph);
     check_silent(old_model);
@@ -329,7 +281,7 @@ static void a_freed_handle_stays_dead(void) {
       CHECK_OK(plim_graph_from_edges(i + 1, 0, NULL, NULL, NULL, &others[i]));
       CHECK(others[i] != NULL && others[i] != old_graph);
     }
-    check_refused("graph", old_graph, "a freed graph, its place taken");
+    handles_refused(&functions, "graph", old_graph, "a freed graph, its place taken");
     free_as_everything(old_graph); /* freeing twice is harmless */
     free_as_everything(old_model);
     free_as_everything(old_estimator);
@@ -359,16 +311,16 @@ static void handles_are_never_handed_out_again(void) {
 }
 
 static void a_null_handle_is_a_null_pointer(void) {
-  for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
-    clear_outputs();
-    CHECK_FAILS(PLIM_ERROR_NULL_POINTER, functions[i].argument, functions[i].call(NULL));
-    CHECK(outputs_are_clear());
+  for (size_t i = 0; i < functions.count; i++) {
+    CHECK_FAILS(PLIM_ERROR_NULL_POINTER, functions.all[i].argument, functions.all[i].call(NULL));
+    CHECK(untouched());
   }
   check_silent(NULL);
   free_as_everything(NULL);
 }
 
 int main(void) {
+  clear_outputs();
   graph = sample_graph();
   model = sample_model(2);
   CHECK_OK(plim_estimator_unbiased(&estimator));

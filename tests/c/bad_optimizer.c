@@ -209,30 +209,14 @@ static plim_status minimize(void *h) {
   return plim_optimizer_minimize((plim_optimizer *)h, stay, NULL, 5, w, average, 3);
 }
 
-static const function functions[] = {
-    {"optimizer", "plim_optimizer_set_schedule", set_schedule},
-    {"optimizer", "plim_optimizer_set_decay", set_decay},
-    {"optimizer", "plim_optimizer_set_step_decay", set_step_decay},
-    {"optimizer", "plim_optimizer_set_cosine", set_cosine},
-    {"optimizer", "plim_optimizer_set_warmup", set_warmup},
-    {"optimizer", "plim_optimizer_set_plateau", set_plateau},
-    {"optimizer", "plim_optimizer_report", report},
-    {"optimizer", "plim_optimizer_end_epoch", end_epoch},
-    {"optimizer", "plim_optimizer_set_betas", set_betas},
-    {"optimizer", "plim_optimizer_set_epsilon", set_epsilon},
-    {"optimizer", "plim_optimizer_set_clip", set_clip},
-    {"optimizer", "plim_optimizer_set_ema", set_ema},
-    {"optimizer", "plim_optimizer_ema", ema_of},
-    {"optimizer", "plim_optimizer_set_ball", set_ball},
-    {"optimizer", "plim_optimizer_set_box", set_box},
-    {"optimizer", "plim_optimizer_set_averaging", set_averaging},
-    {"optimizer", "plim_optimizer_reset", reset},
-    {"optimizer", "plim_optimizer_update", update},
-    {"model", "plim_optimizer_update, its model", update_model},
-    {"optimizer", "plim_optimizer_average", average_of},
-    {"optimizer", "plim_optimizer_minimize", minimize},
-};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
+FUNCTIONS(untouched, FUNCTION("optimizer", set_schedule), FUNCTION("optimizer", set_decay),
+          FUNCTION("optimizer", set_step_decay), FUNCTION("optimizer", set_cosine), FUNCTION("optimizer", set_warmup),
+          FUNCTION("optimizer", set_plateau), FUNCTION("optimizer", report), FUNCTION("optimizer", end_epoch),
+          FUNCTION("optimizer", set_betas), FUNCTION("optimizer", set_epsilon), FUNCTION("optimizer", set_clip),
+          FUNCTION("optimizer", set_ema), FUNCTION("optimizer", ema_of), FUNCTION("optimizer", set_ball),
+          FUNCTION("optimizer", set_box), FUNCTION("optimizer", set_averaging), FUNCTION("optimizer", reset),
+          FUNCTION("optimizer", update), FUNCTION("model", update_model), FUNCTION("optimizer", average_of),
+          FUNCTION("optimizer", minimize));
 
 static void handles_must_be_live_optimizers(void) {
   plim_optimizer *freed = NULL, *later[2] = {NULL, NULL};
@@ -240,16 +224,15 @@ static void handles_must_be_live_optimizers(void) {
   CHECK_OK(plim_optimizer_adam(0.1, &freed));
   plim_optimizer_free(freed);
   plim_model_free(freed_model);
-  handles_foreign(functions, NUM_FUNCTIONS, "optimizer", untouched);
-  handles_foreign(functions, NUM_FUNCTIONS, "model", untouched);
+  handles_foreign(&functions, "optimizer");
+  handles_foreign(&functions, "model");
   for (size_t round = 0; round < 2; round++) {
-    handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, freed, "a freed one", untouched);
-    handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, freed_model, "a freed one",
-                    untouched);
+    handles_refused(&functions, "optimizer", freed, "a freed one");
+    handles_refused(&functions, "model", freed_model, "a freed one");
     CHECK_OK(plim_optimizer_sgd(0.1, &later[round])); /* its slot is reused */
   }
-  handles_refused(functions, NUM_FUNCTIONS, "optimizer", PLIM_ERROR_INVALID_HANDLE, model, "a model", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, optimizer, "an optimizer", untouched);
+  handles_refused(&functions, "optimizer", model, "a model");
+  handles_refused(&functions, "model", optimizer, "an optimizer");
   CHECK(plim_optimizer_step_size(NULL) == 0.0 && plim_optimizer_step_size(freed) == 0.0);
   plim_optimizer_free(NULL);
   plim_optimizer_free(freed); /* freeing twice is harmless */

@@ -266,24 +266,21 @@ static plim_status relevance_of(void *h) { return plim_rank_data_copy_relevance(
 static plim_status ids_of(void *h) { return plim_rank_data_copy_query_ids((plim_rank_data *)h, NULL, 0); }
 static plim_status split_of(void *h) { return plim_rank_data_copy_split((plim_rank_data *)h, 0, NULL, 0); }
 
-#define FUNCTION(argument, call) {argument, #call, call}
-static const function functions[] = {
-    FUNCTION("data", set_split), FUNCTION("data", set_ndcg), FUNCTION("data", standardize), FUNCTION("data", append),
-    FUNCTION("other", other),    FUNCTION("data", score),    FUNCTION("model", by),         FUNCTION("data", measure),
-    FUNCTION("data", evaluate),  FUNCTION("data", gradient), FUNCTION("data", trained),     FUNCTION("data", tailed),
-    FUNCTION("data", planned),   FUNCTION("data", offsets_of), FUNCTION("data", relevance_of), FUNCTION("data", ids_of),
-    FUNCTION("data", split_of)};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
+FUNCTIONS(untouched, FUNCTION("data", set_split), FUNCTION("data", set_ndcg), FUNCTION("data", standardize),
+          FUNCTION("data", append), FUNCTION("other", other), FUNCTION("data", score), FUNCTION("model", by),
+          FUNCTION("data", measure), FUNCTION("data", evaluate), FUNCTION("data", gradient), FUNCTION("data", trained),
+          FUNCTION("data", tailed), FUNCTION("data", planned), FUNCTION("data", offsets_of),
+          FUNCTION("data", relevance_of), FUNCTION("data", ids_of), FUNCTION("data", split_of));
 
 static void handles_must_be_live_and_of_their_type(void) {
   plim_rank_data *dead = ranking_data(1);
   plim_rank_data_free(dead);
-  handles_foreign(functions, NUM_FUNCTIONS, "data", untouched);
-  handles_foreign(functions, NUM_FUNCTIONS, "other", untouched);
-  handles_foreign(functions, NUM_FUNCTIONS, "model", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "data", PLIM_ERROR_INVALID_HANDLE, model, "a model", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "data", PLIM_ERROR_INVALID_HANDLE, dead, "dead data", untouched);
-  handles_refused(functions, NUM_FUNCTIONS, "model", PLIM_ERROR_INVALID_HANDLE, data, "data", untouched);
+  handles_foreign(&functions, "data");
+  handles_foreign(&functions, "other");
+  handles_foreign(&functions, "model");
+  handles_refused(&functions, "data", model, "a model");
+  handles_refused(&functions, "data", dead, "dead data");
+  handles_refused(&functions, "model", data, "data");
   plim_rank_data_free(NULL);
 }
 

@@ -243,25 +243,11 @@ static plim_status new_graph(void *h) {
 }
 static plim_status copy(void *h) { return plim_tail_copy((plim_tail *)h, PLIM_TAIL_ERROR, numbers, 6); }
 
-static const function functions[] = {
-    {"options", "plim_probe_options_set_draws", set_draws},
-    {"options", "plim_probe_options_set_seed", set_seed},
-    {"options", "plim_probe_options_set_batch", set_batch},
-    {"options", "plim_probe_options_set_progress", set_progress},
-    {"options", "plim_probe_options_set_log", set_log},
-    {"estimator", "plim_tail_probability, its estimator", probability_estimator},
-    {"model", "plim_tail_probability, its model", probability_model},
-    {"graph", "plim_tail_probability, its graph", probability_graph},
-    {"estimator", "plim_tail_new, its estimator", new_estimator},
-    {"model", "plim_tail_new, its model", new_model},
-    {"graph", "plim_tail_new, its graph", new_graph},
-    {"tail", "plim_tail_copy", copy},
-};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
-
-static void refused(const char *argument, void *handle, const char *what) {
-  handles_refused(functions, NUM_FUNCTIONS, argument, PLIM_ERROR_INVALID_HANDLE, handle, what, untouched);
-}
+FUNCTIONS(untouched, FUNCTION("options", set_draws), FUNCTION("options", set_seed), FUNCTION("options", set_batch),
+          FUNCTION("options", set_progress), FUNCTION("options", set_log),
+          FUNCTION("estimator", probability_estimator), FUNCTION("model", probability_model),
+          FUNCTION("graph", probability_graph), FUNCTION("estimator", new_estimator), FUNCTION("model", new_model),
+          FUNCTION("graph", new_graph), FUNCTION("tail", copy));
 
 static void handles_must_be_live_and_of_their_type(void) {
   static const char *const arguments[] = {"options", "estimator", "model", "graph", "tail"};
@@ -275,14 +261,7 @@ static void handles_must_be_live_and_of_their_type(void) {
   plim_tail_free(old);
   probe_free(&gone);
   for (size_t i = 0; i < 5; i++) {
-    handles_foreign(functions, NUM_FUNCTIONS, arguments[i], untouched);
-    refused(arguments[i], freed[i], "a freed one");
-    for (size_t j = 0; j < 5; j++) {
-      if (j != i) {
-        refused(arguments[i], live[j], arguments[j]);
-        refused(arguments[i], freed[j], "a freed one of another type");
-      }
-    }
+    handles_bad(&functions, arguments, live, freed, 5, i);
     CHECK(plim_tail_norm((plim_tail *)freed[i]) == 0.0);
     CHECK(i == 4 || plim_tail_norm((plim_tail *)live[i]) == 0.0);
     plim_tail_free((plim_tail *)freed[i]); /* harmless */

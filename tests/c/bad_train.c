@@ -267,31 +267,13 @@ static plim_status train_optimizer(void *h) {
 }
 static plim_status history_copy(void *h) { return plim_history_copy((plim_history *)h, 0, numbers, 4); }
 
-static const function functions[] = {
-    {"options", "plim_train_options_set_epochs", set_epochs},
-    {"options", "plim_train_options_set_batch_size", set_batch_size},
-    {"options", "plim_train_options_set_seed", set_seed},
-    {"options", "plim_train_options_set_restore_best", set_restore_best},
-    {"options", "plim_train_options_set_patience", set_patience},
-    {"options", "plim_train_options_set_monitor", set_monitor},
-    {"options", "plim_train_options_set_evaluate_every", set_evaluate_every},
-    {"options", "plim_train_options_set_checkpoint", set_checkpoint},
-    {"options", "plim_train_options_set_resume", set_resume},
-    {"options", "plim_train_options_set_adaptive", set_adaptive},
-    {"options", "plim_train_options_set_ema", set_ema},
-    {"options", "plim_train_options_set_progress", set_progress},
-    {"options", "plim_train_options_set_log", set_log},
-    {"model", "plim_train, its model", train_model},
-    {"graph", "plim_train, its graph", train_graph},
-    {"estimator", "plim_train, its estimator", train_estimator},
-    {"optimizer", "plim_train, its optimizer", train_optimizer},
-    {"history", "plim_history_copy", history_copy},
-};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
-
-static void refused(const char *argument, void *handle, const char *what) {
-  handles_refused(functions, NUM_FUNCTIONS, argument, PLIM_ERROR_INVALID_HANDLE, handle, what, untouched);
-}
+FUNCTIONS(untouched, FUNCTION("options", set_epochs), FUNCTION("options", set_batch_size),
+          FUNCTION("options", set_seed), FUNCTION("options", set_restore_best), FUNCTION("options", set_patience),
+          FUNCTION("options", set_monitor), FUNCTION("options", set_evaluate_every),
+          FUNCTION("options", set_checkpoint), FUNCTION("options", set_resume), FUNCTION("options", set_adaptive),
+          FUNCTION("options", set_ema), FUNCTION("options", set_progress), FUNCTION("options", set_log),
+          FUNCTION("model", train_model), FUNCTION("graph", train_graph), FUNCTION("estimator", train_estimator),
+          FUNCTION("optimizer", train_optimizer), FUNCTION("history", history_copy));
 
 /* NULL options are valid, but a pointer that is not a handle is an error. */
 static void options_that_are_no_options_are_refused(void) {
@@ -318,15 +300,8 @@ static void handles_must_be_live_and_of_their_type(void) {
   training_free(&gone);
   plim_history_free(old);
   for (size_t i = 0; i < 6; i++) {
-    handles_foreign(functions, NUM_FUNCTIONS, arguments[i], untouched);
-    refused(arguments[i], freed[i], "a freed one");
-    for (size_t j = 0; j < 6; j++) {
-      if (j != i) {
-        refused(arguments[i], live[j], arguments[j]);
-        refused(arguments[i], freed[j], "a freed one of another type");
-        CHECK(i != 5 || plim_history_num_epochs((plim_history *)live[j]) == 0); /* a getter reports no error */
-      }
-    }
+    handles_bad(&functions, arguments, live, freed, 6, i);
+    CHECK(i == 5 || plim_history_num_epochs((plim_history *)live[i]) == 0); /* a getter reports no error */
     CHECK(plim_history_num_epochs((plim_history *)freed[i]) == 0);
     CHECK(plim_history_best_epoch((plim_history *)freed[i]) == 0);
     plim_history_free((plim_history *)freed[i]); /* harmless */

@@ -290,15 +290,8 @@ static plim_status copy_sizes(void *h) { return plim_plan_copy_sizes((plim_plan 
 static plim_status get(void *h) { return plim_plan_get((plim_plan *)h, 0, &value); }
 static plim_status describe(void *h) { return plim_plan_describe((plim_plan *)h, text, sizeof text); }
 
-static const function functions[] = {
-    {"estimator", "plim_plan_new, its estimator", new_estimator},
-    {"model", "plim_plan_new, its model", new_model},
-    {"graph", "plim_plan_new, its graph", new_graph},
-    {"plan", "plim_plan_copy_sizes", copy_sizes},
-    {"plan", "plim_plan_get", get},
-    {"plan", "plim_plan_describe", describe},
-};
-enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
+FUNCTIONS(untouched, FUNCTION("estimator", new_estimator), FUNCTION("model", new_model), FUNCTION("graph", new_graph),
+          FUNCTION("plan", copy_sizes), FUNCTION("plan", get), FUNCTION("plan", describe));
 
 static void handles_must_be_live_and_of_their_type(void) {
   static const char *const arguments[] = {"estimator", "model", "graph", "plan"};
@@ -311,15 +304,7 @@ static void handles_must_be_live_and_of_their_type(void) {
   plim_plan_free(old);
   probe_free(&gone);
   for (size_t i = 0; i < 4; i++) {
-    handles_foreign(functions, NUM_FUNCTIONS, arguments[i], untouched);
-    for (size_t j = 0; j < 4; j++) {
-      handles_refused(functions, NUM_FUNCTIONS, arguments[i], PLIM_ERROR_INVALID_HANDLE, freed[j], "a freed one",
-                      untouched);
-      if (j != i) {
-        handles_refused(functions, NUM_FUNCTIONS, arguments[i], PLIM_ERROR_INVALID_HANDLE, live[j], arguments[j],
-                        untouched);
-      }
-    }
+    handles_bad(&functions, arguments, live, freed, 4, i);
     CHECK(plim_plan_pays((plim_plan *)freed[i]) == 0 && plim_plan_num_sizes((plim_plan *)freed[i]) == 0);
     plim_plan_free((plim_plan *)freed[i]); /* harmless */
     if (i != 3) {
