@@ -1,5 +1,5 @@
 // Progress callbacks: lambdas of any kind, stops, exceptions, and options that are moved or destroyed meanwhile.
-#include "check.hpp"
+#include "trial.hpp"
 
 #include <functional>
 #include <memory>
@@ -9,15 +9,6 @@
 using namespace plimsoll;
 
 namespace {
-
-struct Trial {
-  Graph graph = Graph::mixture(100, 0);
-  Model model = Model::gcn({2, 8, 3}, 1);
-  Estimator estimator = Estimator::consistent({0, 50});
-  Optimizer optimizer = Optimizer::sgd(1);
-
-  TrainResult run(const TrainOptions &options) { return train(model, graph, estimator, optimizer, options); }
-};
 
 struct Trouble {
   std::string text;

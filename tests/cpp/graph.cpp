@@ -89,13 +89,16 @@ void labels_and_splits_come_back() {
   CHECK(graph.split_size(Split::val) == 0 && graph.split(Split::val).empty());
 }
 
+void check_loaded(const Graph &loaded, const Graph &graph) {
+  CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
+  CHECK(equal(aggregated(loaded), aggregated(graph)));
+}
+
 void a_saved_graph_loads() {
   const std::string path = files_path("graph.npz");
   const Graph graph = path_graph();
   graph.save(path);
-  const Graph loaded = Graph::load(path);
-  CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
-  CHECK(equal(aggregated(loaded), aggregated(graph)));
+  check_loaded(Graph::load(path), graph);
   files_remove("graph.npz");
   CHECK_ERROR(PLIM_ERROR_IO, "graph.npz", Graph::load(path));
 }
@@ -105,8 +108,7 @@ void a_stored_graph_is_mapped() {
   const Graph graph = path_graph();
   graph.save_store(path);
   const Graph loaded = Graph::load(path);
-  CHECK(loaded.num_edges() == 3 && equal(loaded.labels(), graph.labels()));
-  CHECK(equal(aggregated(loaded), aggregated(graph)));
+  check_loaded(loaded, graph);
   loaded.verify();
   CHECK_ERROR(PLIM_ERROR_IO, "not empty", graph.save_store(path));
   for (const char *name : {"indptr.npy", "indices.npy", "values.npy", "self_loops.npy", "features.npy", "labels.npy",

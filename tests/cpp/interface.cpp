@@ -32,36 +32,29 @@ static_assert(std::is_base_of_v<std::runtime_error, Error> && std::is_nothrow_co
 static_assert(std::is_same_v<decltype(std::declval<const Model &>().get()), const plim_model *>);
 static_assert(std::is_same_v<decltype(std::declval<Model &>().get()), plim_model *>);
 
-static_assert(static_cast<int>(Split::train) == 0 && static_cast<int>(Split::val) == 1 &&
-              static_cast<int>(Split::test) == 2);
-static_assert(static_cast<int>(Normalization::symmetric) == 0 && static_cast<int>(Normalization::row) == 1 &&
-              static_cast<int>(Normalization::none) == 2);
-static_assert(static_cast<int>(Distribution::uniform) == 0 && static_cast<int>(Distribution::importance) == 1 &&
-              static_cast<int>(Distribution::neighbors) == 2 && static_cast<int>(Distribution::ladies) == 3);
-static_assert(static_cast<int>(Aggregator::mean) == 0 && static_cast<int>(Aggregator::sum) == 1 &&
-              static_cast<int>(Aggregator::max) == 2 && static_cast<int>(Aggregator::min) == 3);
-static_assert(static_cast<int>(Activation::relu) == 0 && static_cast<int>(Activation::leaky_relu) == 1 &&
-              static_cast<int>(Activation::elu) == 2 && static_cast<int>(Activation::gelu) == 3 &&
-              static_cast<int>(Activation::tanh) == 4 && static_cast<int>(Activation::sigmoid) == 5);
-static_assert(static_cast<int>(Norm::layer) == 0 && static_cast<int>(Norm::batch) == 1);
-static_assert(static_cast<int>(Schedule::constant) == 0 && static_cast<int>(Schedule::inverse) == 1 &&
-              static_cast<int>(Schedule::inverse_sqrt) == 2);
-static_assert(static_cast<int>(Unit::updates) == 0 && static_cast<int>(Unit::epochs) == 1);
-static_assert(static_cast<int>(Column::train_loss) == 0 && static_cast<int>(Column::val_loss) == 1 &&
-              static_cast<int>(Column::val_accuracy) == 2 && static_cast<int>(Column::seconds) == 3 &&
-              static_cast<int>(Column::batch_loss) == 4 && static_cast<int>(Column::sample_size) == 5 &&
-              static_cast<int>(Column::error) == 6 && static_cast<int>(Column::val_ndcg) == 7);
-static_assert(static_cast<int>(Monitor::val_accuracy) == 0 && static_cast<int>(Monitor::val_loss) == 1 &&
-              static_cast<int>(Monitor::train_loss) == 2 && static_cast<int>(Monitor::val_ndcg) == 3);
-static_assert(static_cast<int>(Gain::exponential) == 0 && static_cast<int>(Gain::linear) == 1);
-static_assert(static_cast<int>(Measure::loss) == 0 && static_cast<int>(Measure::accuracy) == 1 &&
-              static_cast<int>(Measure::ndcg) == 2);
-static_assert(static_cast<int>(Header::automatic) == 0 && static_cast<int>(Header::yes) == 1 &&
-              static_cast<int>(Header::no) == 2);
-static_assert(static_cast<int>(Repeated::sum) == 0 && static_cast<int>(Repeated::count) == 1 &&
-              static_cast<int>(Repeated::first) == 2 && static_cast<int>(Repeated::max) == 3);
-static_assert(static_cast<int>(LogLevel::error) == 0 && static_cast<int>(LogLevel::warning) == 1 &&
-              static_cast<int>(LogLevel::info) == 2 && static_cast<int>(LogLevel::debug) == 3);
+// Whether the values are 0, 1, 2 and so on, in this order.
+template <class... Values> constexpr bool numbered(Values... values) {
+  int next = 0;
+  return ((static_cast<int>(values) == next++) && ...);
+}
+
+static_assert(numbered(Split::train, Split::val, Split::test));
+static_assert(numbered(Normalization::symmetric, Normalization::row, Normalization::none));
+static_assert(numbered(Distribution::uniform, Distribution::importance, Distribution::neighbors, Distribution::ladies));
+static_assert(numbered(Aggregator::mean, Aggregator::sum, Aggregator::max, Aggregator::min));
+static_assert(numbered(Activation::relu, Activation::leaky_relu, Activation::elu, Activation::gelu, Activation::tanh,
+                       Activation::sigmoid));
+static_assert(numbered(Norm::layer, Norm::batch));
+static_assert(numbered(Schedule::constant, Schedule::inverse, Schedule::inverse_sqrt));
+static_assert(numbered(Unit::updates, Unit::epochs));
+static_assert(numbered(Column::train_loss, Column::val_loss, Column::val_accuracy, Column::seconds, Column::batch_loss,
+                       Column::sample_size, Column::error, Column::val_ndcg));
+static_assert(numbered(Monitor::val_accuracy, Monitor::val_loss, Monitor::train_loss, Monitor::val_ndcg));
+static_assert(numbered(Gain::exponential, Gain::linear));
+static_assert(numbered(Measure::loss, Measure::accuracy, Measure::ndcg));
+static_assert(numbered(Header::automatic, Header::yes, Header::no));
+static_assert(numbered(Repeated::sum, Repeated::count, Repeated::first, Repeated::max));
+static_assert(numbered(LogLevel::error, LogLevel::warning, LogLevel::info, LogLevel::debug));
 static_assert(Property{1}.unbiased() && Property{2}.consistent() && Property{4}.exact() && !Property{6}.unbiased());
 
 namespace {

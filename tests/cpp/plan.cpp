@@ -1,5 +1,5 @@
 // Plans: sizes, costs and descriptions; and training with adaptive sizes.
-#include "check.hpp"
+#include "trial.hpp"
 
 #include <cmath>
 
@@ -7,14 +7,8 @@ using namespace plimsoll;
 
 namespace {
 
-struct Trial {
-  Graph graph = Graph::mixture(100, 3);
-  Model model = Model::gcn({2, 4, 3}, 5);
-  Estimator estimator = Estimator::consistent({0, 10});
-};
-
 void a_plan_has_sizes_and_costs() {
-  Trial trial;
+  Setting trial = small_setting(100);
   const Plan plan(trial.estimator, trial.model, trial.graph, 2, .3, 1, ProbeOptions().set_draws(100));
   CHECK(plan.sample_size() >= 1 && plan.sample_size() <= trial.graph.num_nodes());
   CHECK(equal(plan.sizes(), std::vector<std::size_t>{0, plan.sample_size()}));
@@ -27,7 +21,7 @@ void a_plan_has_sizes_and_costs() {
 }
 
 void an_impossible_goal_has_no_size() {
-  Trial trial;
+  Setting trial = small_setting(100);
   const Plan plan(trial.estimator, trial.model, trial.graph, 1e-6, .3, 1, ProbeOptions().set_draws(50));
   CHECK(!plan.pays() && plan.sample_size() == 0 && equal(plan.sizes(), std::vector<int>{0, 0}));
   CHECK(std::isnan(plan.misses()) && std::isnan(plan.seconds()));
@@ -35,7 +29,7 @@ void an_impossible_goal_has_no_size() {
 }
 
 void many_steps_need_a_fit() {
-  Trial trial;
+  Setting trial = small_setting(100);
   const Plan plan(Estimator::unbiased(), trial.model, trial.graph, 1, .1, 100, ProbeOptions().set_draws(200));
   const TailFit fit = plan.fit();
   CHECK(plan.sizes().size() == 1 && plan.sizes()[0] == plan.sample_size() && plan.sample_size() > 0);
@@ -45,7 +39,7 @@ void many_steps_need_a_fit() {
 struct Trouble {};
 
 void what_a_plan_cannot_do_is_an_error() {
-  Trial trial;
+  Setting trial = small_setting(100);
   const auto plan = [&](const Estimator &estimator, double delta, const ProbeOptions &options) {
     return Plan(estimator, trial.model, trial.graph, delta, .1, 1, options);
   };
@@ -65,7 +59,7 @@ void what_a_plan_cannot_do_is_an_error() {
 }
 
 void sizes_follow_the_gradient_in_training() {
-  Trial trial;
+  Setting trial = small_setting(100);
   Optimizer sgd = Optimizer::sgd(1);
   TrainOptions options = TrainOptions().set_epochs(4).set_adaptive(.8, 1, 2, 300);
   const History history = train(trial.model, trial.graph, trial.estimator, sgd, options).history;

@@ -1,5 +1,5 @@
 // Measurements: the results of C as vectors, and progress as in training.
-#include "check.hpp"
+#include "trial.hpp"
 
 #include <cmath>
 
@@ -7,10 +7,9 @@ using namespace plimsoll;
 
 namespace {
 
-struct Trial {
-  Graph graph = Graph::mixture(40, 3);
-  Model model = Model::gcn({2, 4, 3}, 5);
-  Estimator estimator = Estimator::consistent({0, 10});
+struct Trial : Setting {
+  Trial() : Setting(small_setting(40)) {}
+
   std::vector<std::size_t> sizes = {5, 20, 80};
   std::vector<double> deltas = {1e-9, 1e9};
 

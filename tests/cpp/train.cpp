@@ -1,5 +1,5 @@
 // Training: every option has an effect, and the history records the run.
-#include "check.hpp"
+#include "trial.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,14 +8,8 @@ using namespace plimsoll;
 
 namespace {
 
-// A run of its own on the Mixture graph.
-struct Trial {
-  Graph graph = Graph::mixture(100, 0);
-  Model model = Model::gcn({2, 8, 3}, 1);
-  Estimator estimator = Estimator::consistent({0, 50});
-  Optimizer optimizer = Optimizer::sgd(1).set_schedule(Schedule::inverse_sqrt);
-
-  TrainResult run(const TrainOptions &options) { return train(model, graph, estimator, optimizer, options); }
+struct Trial : ::Trial {
+  Trial() { optimizer.set_schedule(Schedule::inverse_sqrt); }
 };
 
 std::vector<float> trained(const TrainOptions &options) {
