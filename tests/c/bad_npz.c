@@ -47,7 +47,6 @@ static void an_archive_of_numpy_s_is_a_graph(void) {
   static const char junk[5] = "junk";
   npz archive = good_archive();
   plim_graph *graph = NULL;
-  plim_model *model = identity_model(2);
   float rows[6];
   int32_t labels[3];
   npz_array(&archive, "a_stranger", "|S4", "False", "(1,)", junk, 4); /* other keys are ignored */
@@ -56,12 +55,11 @@ static void an_archive_of_numpy_s_is_a_graph(void) {
   CHECK(plim_graph_num_nodes(graph) == 3 && plim_graph_num_edges(graph) == 3);
   CHECK(plim_graph_num_features(graph) == 2 && plim_graph_num_classes(graph) == 2);
   CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_NONE));
-  CHECK_OK(plim_model_embed(model, graph, NULL, 0, 0, rows, 6));
+  aggregate(graph, rows);
   CHECK_BITS(expected, rows, 6);
   CHECK_OK(plim_graph_copy_labels(graph, labels, 3));
   CHECK(labels[0] == 0 && labels[1] == 1 && labels[2] == -1);
   CHECK(plim_graph_split_size(graph, PLIM_SPLIT_TEST) == 1);
-  plim_model_free(model);
   plim_graph_free(graph);
 }
 
@@ -71,16 +69,14 @@ static void arrays_may_be_stored_by_columns(void) {
   static const float expected[6] = {8.0f, 10.0f, 1.0f, 2.0f, 6.0f, 8.0f};
   npz archive = good_archive();
   plim_graph *graph = NULL;
-  plim_model *model = identity_model(2);
   float rows[6];
   npz_array(&archive, "features", "<f4", "True", "(3, 2)", columns, 24);
   npz_array(&archive, "edges", "<i4", "True", "(2, 2)", edges, 16);
   write_archive(&archive, 0);
   CHECK_OK(plim_graph_load(files_path("graph.npz"), &graph));
   CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_NONE));
-  CHECK_OK(plim_model_embed(model, graph, NULL, 0, 0, rows, 6));
+  aggregate(graph, rows);
   CHECK_BITS(expected, rows, 6);
-  plim_model_free(model);
   plim_graph_free(graph);
 }
 

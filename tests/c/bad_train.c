@@ -161,40 +161,35 @@ static void a_training_needs_features_labels_and_nodes(void) {
   }
 }
 
-static void patience_needs_evaluation_and_validation_nodes(void) {
+/* A training that waits for better validations needs evaluation, and validation nodes. */
+static void check_evaluation_needed(const char *without_evaluation, const char *without_nodes) {
   size_t count = plim_graph_split_size(s.graph, PLIM_SPLIT_VAL);
   int32_t *val = (int32_t *)check_alloc(count, sizeof *val);
   CHECK_OK(plim_graph_copy_split(s.graph, PLIM_SPLIT_VAL, val, count));
-  CHECK_OK(plim_train_options_set_patience(s.options, 2));
   CHECK_OK(plim_train_options_set_evaluate_every(s.options, 0));
-  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "patience",
+  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, without_evaluation,
               plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
   CHECK_OK(plim_train_options_set_evaluate_every(s.options, 1));
   CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, NULL, 0));
-  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "the val split is empty, and patience = 2 waits for a better validation",
+  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, without_nodes,
               plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
   CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, val, count));
-  CHECK_OK(plim_train_options_set_patience(s.options, 0));
-  check_unharmed(__LINE__);
   free(val);
 }
 
+static void patience_needs_evaluation_and_validation_nodes(void) {
+  CHECK_OK(plim_train_options_set_patience(s.options, 2));
+  check_evaluation_needed("patience", "the val split is empty, and patience = 2 waits for a better validation");
+  CHECK_OK(plim_train_options_set_patience(s.options, 0));
+  check_unharmed(__LINE__);
+}
+
 static void a_plateau_needs_evaluation_and_validation_nodes(void) {
-  size_t count = plim_graph_split_size(s.graph, PLIM_SPLIT_VAL);
-  int32_t *val = (int32_t *)check_alloc(count, sizeof *val);
-  CHECK_OK(plim_graph_copy_split(s.graph, PLIM_SPLIT_VAL, val, count));
   CHECK_OK(plim_optimizer_set_plateau(s.optimizer, 0.5, 2, 0.0));
-  CHECK_OK(plim_train_options_set_evaluate_every(s.options, 0));
-  CHECK_FAILS(PLIM_ERROR_INVALID_ARGUMENT, "the plateau needs evaluation",
-              plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
-  CHECK_OK(plim_train_options_set_evaluate_every(s.options, 1));
-  CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, NULL, 0));
-  CHECK_FAILS(PLIM_ERROR_MISSING_DATA, "the val split is empty, and the plateau waits for a better validation",
-              plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &made));
-  CHECK_OK(plim_graph_set_split(s.graph, PLIM_SPLIT_VAL, val, count));
+  check_evaluation_needed("the plateau needs evaluation",
+                          "the val split is empty, and the plateau waits for a better validation");
   CHECK_OK(plim_optimizer_set_plateau(s.optimizer, 1.0, 0, 0.0));
   check_unharmed(__LINE__);
-  free(val);
 }
 
 static void an_evaluated_moving_average_must_be_there(void) {

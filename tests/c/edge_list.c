@@ -4,8 +4,6 @@
 #include "files.h"
 #include "sample.h"
 
-enum { MOST_NODES = 5 };
-
 /* The transfers of a bank, as it exports them. */
 static const char *const transfers = "source,target,amount,time\r\n"
                                      "0,1,2.5,2024-01-01 10:00\r\n"
@@ -44,22 +42,6 @@ static plim_graph *named(const char *text, plim_edge_list_options *options, plim
   return graph;
 }
 
-/* A·(1, 10, 100, …)ᵀ shows every entry of A if it is small; it is exact. */
-static void check_rows(plim_graph *graph, size_t nodes, const float *expected) {
-  static const float features[MOST_NODES] = {1.0f, 10.0f, 100.0f, 1000.0f, 10000.0f};
-  plim_model *model = identity_model(1);
-  float rows[MOST_NODES];
-  check_fill(rows, MOST_NODES);
-  if (CHECK(plim_graph_num_nodes(graph) == nodes)) {
-    CHECK_OK(plim_graph_set_features(graph, 1, features));
-    CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_NONE));
-    CHECK_OK(plim_model_embed(model, graph, NULL, 0, 0, rows, nodes));
-    CHECK_BITS(expected, rows, nodes);
-  }
-  plim_model_free(model);
-  plim_graph_free(graph);
-}
-
 static void check_name(const plim_ids *ids, int32_t id, const char *expected) {
   char name[64];
   int32_t found = -7;
@@ -73,17 +55,17 @@ static void a_table_with_further_columns_is_read_by_the_names_of_its_columns(voi
   static const float expected[] = {40.0f, 404.0f, 40.0f};
   plim_edge_list_options *options = fresh();
   CHECK_OK(plim_edge_list_options_set_column_names(options, "source", "target", "amount"));
-  check_rows(numbered(transfers, options), 3, expected);
+  check_matrix(numbered(transfers, options), 3, expected);
 }
 
 static void columns_count_from_zero(void) {
   static const float weighted[] = {40.0f, 404.0f, 40.0f}, ones[] = {10.0f, 101.0f, 10.0f};
   plim_edge_list_options *options = fresh();
   CHECK_OK(plim_edge_list_options_set_columns(options, 1, 0, 2));
-  check_rows(numbered(transfers, options), 3, weighted);
+  check_matrix(numbered(transfers, options), 3, weighted);
   options = fresh();
   CHECK_OK(plim_edge_list_options_set_columns(options, 0, 1, -1));
-  check_rows(numbered(transfers, options), 3, ones);
+  check_matrix(numbered(transfers, options), 3, ones);
 }
 
 static void a_header_that_nobody_asked_for_is_told_in_the_log(void) {
@@ -91,7 +73,7 @@ static void a_header_that_nobody_asked_for_is_told_in_the_log(void) {
   plim_edge_list_options *options = fresh();
   num_messages = 0;
   CHECK_OK(plim_edge_list_options_set_log(options, PLIM_LOG_INFO, note, messages));
-  check_rows(numbered("\n# a comment\nacct7,acct9\n0,1\n", options), 2, expected);
+  check_matrix(numbered("\n# a comment\nacct7,acct9\n0,1\n", options), 2, expected);
   CHECK(num_messages == 2);
   CHECK(strstr(messages[0], "line 3 is a header and no edge: \"acct7\", \"acct9\"") != NULL);
   CHECK(strstr(messages[1], "4 lines, 1 of them comments; 1 edges, 1 different, on 2 nodes") != NULL);
@@ -147,7 +129,7 @@ static void names_are_numbered_as_they_appear_and_quotes_work(void) {
   plim_edge_list_options *options = fresh();
   plim_ids *ids = NULL;
   CHECK_OK(plim_edge_list_options_set_column_names(options, "payer, \"short\"", "payee", "amount"));
-  check_rows(named("\xef\xbb\xbf\"payer, \"\"short\"\"\";note;amount;payee\r\n"
+  check_matrix(named("\xef\xbb\xbf\"payer, \"\"short\"\"\";note;amount;payee\r\n"
                    "Ann; hm ;2;\"Bob; Co.\"\r\n"
                    "\"Bob; Co.\";\"two\r\nlines\";4;\"Zo\xc3\xab \"\"Z\"\"\"\r\n"
                    "\r\n"
@@ -170,7 +152,7 @@ static void repeated_edges_become_what_the_options_say(void) {
   for (int32_t repeated = PLIM_REPEATED_SUM; repeated <= PLIM_REPEATED_MAX; repeated++) {
     plim_edge_list_options *options = fresh();
     CHECK_OK(plim_edge_list_options_set_repeated(options, repeated));
-    check_rows(numbered(text, options), 2, expected[repeated]);
+    check_matrix(numbered(text, options), 2, expected[repeated]);
   }
 }
 
@@ -178,8 +160,8 @@ static void transfers_between_two_accounts_can_be_counted(void) {
   static const float counted[] = {30.0f, 3.0f}, merged[] = {10.0f, 1.0f};
   plim_edge_list_options *options = fresh();
   CHECK_OK(plim_edge_list_options_set_repeated(options, PLIM_REPEATED_COUNT));
-  check_rows(numbered("0 1\n0 1\n1 0\n", options), 2, counted);
-  check_rows(numbered("0 1\n0 1\n1 0\n", fresh()), 2, merged);
+  check_matrix(numbered("0 1\n0 1\n1 0\n", options), 2, counted);
+  check_matrix(numbered("0 1\n0 1\n1 0\n", fresh()), 2, merged);
 }
 
 static void the_target_of_a_directed_edge_aggregates_from_its_source(void) {
@@ -187,11 +169,11 @@ static void the_target_of_a_directed_edge_aggregates_from_its_source(void) {
   static const char *const text = "0,1,2\n1,2,1\n0,1,3\n";
   plim_edge_list_options *options = fresh();
   CHECK_OK(plim_edge_list_options_set_directed(options, 1));
-  check_rows(numbered(text, options), 3, expected);
+  check_matrix(numbered(text, options), 3, expected);
   options = fresh();
   CHECK_OK(plim_edge_list_options_set_directed(options, 1));
   CHECK_OK(plim_edge_list_options_set_repeated(options, PLIM_REPEATED_FIRST));
-  check_rows(numbered(text, options), 3, first);
+  check_matrix(numbered(text, options), 3, first);
 }
 
 static void a_separator_of_ones_own_leaves_empty_fields(void) {
@@ -204,7 +186,7 @@ static void a_separator_of_ones_own_leaves_empty_fields(void) {
     plim_edge_list_options *options = fresh();
     CHECK_OK(plim_edge_list_options_set_separator(options, cases[i].separator));
     CHECK_OK(plim_edge_list_options_set_columns(options, 0, 2, -1));
-    check_rows(numbered(cases[i].text, options), 2, expected);
+    check_matrix(numbered(cases[i].text, options), 2, expected);
   }
 }
 
@@ -224,14 +206,14 @@ static void comments_begin_as_the_options_say(void) {
   plim_edge_list_options *options = fresh();
   plim_ids *ids = NULL;
   CHECK_OK(plim_edge_list_options_set_comment(options, "//"));
-  check_rows(numbered("// a comment\n0,1\n  // another\n", options), 2, expected);
+  check_matrix(numbered("// a comment\n0,1\n  // another\n", options), 2, expected);
   options = fresh();
   CHECK_OK(plim_edge_list_options_set_comment(options, "//"));
   check_bad("0,1\n#1,0\n", options, 0, PLIM_ERROR_BAD_FORMAT, "line 2: column 1: \"#1\"");
   CHECK_OK(plim_edge_list_options_set_comment(options, ""));
   check_bad("0,1\n//\n", options, 0, PLIM_ERROR_BAD_FORMAT, "line 2: 1 fields");
   CHECK_OK(plim_edge_list_options_set_comment(options, NULL));
-  check_rows(numbered("0,1\n#1,0\n", options), 2, expected);
+  check_matrix(numbered("0,1\n#1,0\n", options), 2, expected);
   options = fresh();
   CHECK_OK(plim_edge_list_options_set_header(options, PLIM_HEADER_NO));
   CHECK_OK(plim_edge_list_options_set_comment(options, "%"));
@@ -246,12 +228,12 @@ static void the_number_of_nodes_can_be_told(void) {
   plim_ids *ids = NULL;
   CHECK_OK(plim_edge_list_options_set_num_nodes(options, 3));
   check_bad("0,3\n", options, 0, PLIM_ERROR_BAD_FORMAT, "line 1: column 3: \"3\" is outside [0, 3)");
-  check_rows(numbered("0,1\n", options), 3, expected);
+  check_matrix(numbered("0,1\n", options), 3, expected);
   options = fresh();
   CHECK_OK(plim_edge_list_options_set_num_nodes(options, 3));
   CHECK_OK(plim_edge_list_options_set_header(options, PLIM_HEADER_NO));
   check_bad("a,b\nc,d\n", options, 1, PLIM_ERROR_BAD_FORMAT, "line 2: column 3: \"d\" is one more node than the 3");
-  check_rows(named("a,b\n", options, &ids), 3, expected);
+  check_matrix(named("a,b\n", options, &ids), 3, expected);
   CHECK(plim_ids_count(ids) == 2);
   plim_ids_free(ids);
 }

@@ -6,15 +6,6 @@
 
 #include "sample.h"
 
-/* ÂX of all nodes, row-major. */
-static void aggregate(const plim_graph *graph, float *rows) {
-  size_t width = plim_graph_num_features(graph), count = plim_graph_num_nodes(graph) * width;
-  plim_model *model = identity_model(width);
-  check_fill(rows, count);
-  CHECK_OK(plim_model_embed(model, graph, NULL, 0, 0, rows, count));
-  plim_model_free(model);
-}
-
 static void check_against(const plim_graph *graph, const dense_graph *expected) {
   float rows[MAX_NODES * MAX_WIDTH];
   aggregate(graph, rows);

@@ -1,8 +1,7 @@
 /* Graphs saved as .npz and loaded again, and the bound on the memory of ÂX: neither changes a bit of a result. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "files.h"
-#include "sample.h"
+#include "saved.h"
 
 static void check_same_lists(const plim_graph *expected, const plim_graph *got) {
   size_t n = plim_graph_num_nodes(expected);
@@ -29,14 +28,12 @@ static void check_same_lists(const plim_graph *expected, const plim_graph *got) 
 
 static void check_same_rows(const plim_graph *expected, const plim_graph *got) {
   size_t width = plim_graph_num_features(expected), count = plim_graph_num_nodes(expected) * width;
-  plim_model *model = identity_model(width);
   float *a = (float *)check_alloc(count, sizeof *a), *b = (float *)check_alloc(count, sizeof *b);
-  CHECK_OK(plim_model_embed(model, expected, NULL, 0, 0, a, count));
-  CHECK_OK(plim_model_embed(model, got, NULL, 0, 0, b, count));
+  aggregate(expected, a);
+  aggregate(got, b);
   CHECK_BITS(a, b, count);
   free(b);
   free(a);
-  plim_model_free(model);
 }
 
 /* Saves, loads, compares; the loaded graph saved again is compared once more. */
@@ -94,15 +91,9 @@ static void sparse_features_survive_the_file(void) {
 }
 
 static void a_directed_graph_survives_the_file(void) {
-  static const int64_t indptr[] = {0, 2, 2, 3, 5};
-  static const int32_t indices[] = {1, 3, 2, 0, 2};
-  static const float values[] = {1.0f, 2.0f, 3.0f, 0.1f, 1.0f}, features[] = {1.0f, 0.3f, -2.0f, 7.0f};
-  const float *given[2];
-  given[0] = values;
-  given[1] = NULL;
-  for (size_t i = 0; i < 2; i++) {
-    plim_graph *graph = NULL;
-    CHECK_OK(plim_graph_from_csr(4, indptr, indices, given[i], &graph));
+  static const float features[] = {1.0f, 0.3f, -2.0f, 7.0f};
+  for (int weighted = 0; weighted < 2; weighted++) {
+    plim_graph *graph = directed_graph(weighted);
     CHECK_OK(plim_graph_set_features(graph, 1, features));
     for (int32_t normalization = 0; normalization < 3; normalization++) {
       CHECK_OK(plim_graph_set_normalization(graph, normalization));
@@ -123,38 +114,8 @@ static void a_graph_without_features_labels_or_edges_survives_the_file(void) {
   plim_graph_free(graph);
 }
 
-/* A stated number of classes is part of the file: it comes back, and labels are checked against it again. */
 static void a_stated_number_of_classes_survives_the_file(void) {
-  static const size_t stated[] = {7, SAMPLE_CLASSES, 0, 100000};
-  int32_t labels[SAMPLE_NODES];
-  for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++) {
-    size_t expected = stated[i] > 0 ? stated[i] : SAMPLE_CLASSES;
-    plim_graph *graph = sample_graph(), *loaded = NULL;
-    memcpy(labels, sample_labels, sizeof labels);
-    CHECK_OK(plim_graph_set_num_classes(graph, stated[i]));
-    labels[1] = stated[i] == 100000 ? 99999 : labels[1]; /* more than labels alone may make */
-    CHECK_OK(plim_graph_set_labels(graph, labels));
-    CHECK_OK(plim_graph_save(graph, files_path("graph.npz")));
-    CHECK_OK(plim_graph_load(files_path("graph.npz"), &loaded));
-    files_remove("graph.npz");
-    CHECK(plim_graph_num_classes(loaded) == expected);
-    labels[0] = (int32_t)expected;
-    CHECK_STATUS(stated[i] > 0 ? PLIM_ERROR_INVALID_ARGUMENT : PLIM_OK, plim_graph_set_labels(loaded, labels));
-    CHECK(plim_graph_num_classes(loaded) == expected + (stated[i] == 0));
-    plim_graph_free(loaded);
-    plim_graph_free(graph);
-  }
-  for (size_t i = 0; i < 2; i++) { /* without labels */
-    plim_graph *graph = NULL, *loaded = NULL;
-    CHECK_OK(plim_graph_from_edges(2, 0, NULL, NULL, NULL, &graph));
-    CHECK_OK(plim_graph_set_num_classes(graph, 3 * i));
-    CHECK_OK(plim_graph_save(graph, files_path("graph.npz")));
-    CHECK_OK(plim_graph_load(files_path("graph.npz"), &loaded));
-    files_remove("graph.npz");
-    CHECK(plim_graph_num_classes(loaded) == 3 * i);
-    plim_graph_free(loaded);
-    plim_graph_free(graph);
-  }
+  check_stated_classes(plim_graph_save, "graph.npz", files_remove);
 }
 
 static void mixture_survives_the_file(void) {

@@ -337,19 +337,11 @@ static void sleep_a_while(void *user_data, int32_t level, const char *message) {
 
 static void seconds_are_those_of_the_steps_alone(void) {
   setup s = training_setup(CONSISTENT, SGD, 3);
-  struct timespec from, to;
-  outcome run;
-  double seconds = 0.0, wall;
+  double seconds, wall;
   size_t calls = 0;
   CHECK_OK(plim_train_options_set_adaptive(s.options, 1.0, 1, 8, 500));
   CHECK_OK(plim_train_options_set_log(s.options, PLIM_LOG_DEBUG, sleep_a_while, &calls));
-  clock_gettime(CLOCK_MONOTONIC, &from);
-  run = training_run(&s);
-  clock_gettime(CLOCK_MONOTONIC, &to);
-  wall = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
-  for (size_t e = 0; e < run.num_epochs; e++) {
-    seconds += run.columns[PLIM_HISTORY_SECONDS][e];
-  }
+  (void)training_timed(&s, &seconds, &wall);
   CHECK(calls > 10 && seconds > 0.0 && wall - seconds >= 0.0499 * (double)calls);
   training_free(&s);
 }

@@ -1,7 +1,7 @@
 /* plim_optimizer_minimize(): the arguments of the oracle, the iterates, and the result if the run stops early. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "dense.h"
+#include "optimizers.h"
 
 enum { MOST = 8 };
 
@@ -40,13 +40,6 @@ static int32_t gradient_of(void *user_data, size_t step, const double *w, double
     gradient[dim - 1] = p->bad;
   }
   return step == p->stop_at ? -3 : 0;
-}
-
-static plim_optimizer *sgd(double step, int32_t schedule) {
-  plim_optimizer *optimizer = NULL;
-  CHECK_OK(plim_optimizer_sgd(step, &optimizer));
-  CHECK_OK(plim_optimizer_set_schedule(optimizer, schedule));
-  return optimizer;
 }
 
 static plim_optimizer *adam(double step, int32_t schedule) {

@@ -1,23 +1,10 @@
 /* The exponential moving average of the parameters: its formula, and a training that evaluates with it. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "optimizers.h"
 #include "training.h"
 
-enum { COUNT = 16, EPOCHS = 12 };
-
-static plim_model *model_of(const float *parameters) {
-  static const size_t widths[2] = {4, 4};
-  plim_model *model = NULL;
-  CHECK_OK(plim_model_gcn(widths, 2, 0, &model));
-  CHECK_OK(plim_model_set_parameters(model, parameters, COUNT));
-  return model;
-}
-
-static void some(float *values, uint64_t *state) {
-  for (size_t i = 0; i < COUNT; i++) {
-    values[i] = (float)dense_random(state);
-  }
-}
+enum { EPOCHS = 12 };
 
 static void it_starts_at_the_parameters_and_follows_the_formula(void) {
   for (size_t rule = 0; rule < 2; rule++) {
@@ -28,7 +15,7 @@ static void it_starts_at_the_parameters_and_follows_the_formula(void) {
     plim_optimizer *optimizer = NULL;
     CHECK_OK(rule == 0 ? plim_optimizer_sgd(0.3, &optimizer) : plim_optimizer_adam(0.1, &optimizer));
     CHECK_OK(plim_optimizer_set_ball(optimizer, 1.5)); /* averages what is left after the projection */
-    some(start, &state);
+    some(start, 1.0, &state);
     model = model_of(start);
     for (size_t k = 1; k <= 60; k++) {
       if (k == 5 || k == 41) { /* starts here, and again */
@@ -44,7 +31,7 @@ static void it_starts_at_the_parameters_and_follows_the_formula(void) {
         decay = 0.5;
         CHECK_OK(plim_optimizer_set_ema(optimizer, decay));
       }
-      some(gradient, &state);
+      some(gradient, 1.0, &state);
       CHECK_OK(plim_optimizer_update(optimizer, model, gradient, COUNT));
       if (k >= 5) {
         CHECK_OK(plim_model_get_parameters(model, w, COUNT));

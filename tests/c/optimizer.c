@@ -2,24 +2,7 @@
  * refused updates. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "dense.h"
-
-enum { COUNT = 16 };
-
-static plim_model *model_of(const float *parameters) {
-  static const size_t widths[2] = {4, 4};
-  plim_model *model = NULL;
-  CHECK_OK(plim_model_gcn(widths, 2, 0, &model));
-  CHECK_OK(plim_model_set_parameters(model, parameters, COUNT));
-  return model;
-}
-
-static plim_optimizer *sgd(double step, int32_t schedule) {
-  plim_optimizer *optimizer = NULL;
-  CHECK_OK(plim_optimizer_sgd(step, &optimizer));
-  CHECK_OK(plim_optimizer_set_schedule(optimizer, schedule));
-  return optimizer;
-}
+#include "optimizers.h"
 
 static plim_optimizer *adam(double step) {
   plim_optimizer *optimizer = NULL;
@@ -32,11 +15,14 @@ static void read_parameters(const plim_model *model, float *parameters) {
   CHECK_OK(plim_model_get_parameters(model, parameters, COUNT));
 }
 
-/* Random numbers around 0 of this size. */
-static void some(float *values, double size, uint64_t *state) {
+/* A model with random parameters, which are copied to `w`. */
+static plim_model *random_model(double size, uint64_t *state, double *w) {
+  float start[COUNT];
+  some(start, size, state);
   for (size_t i = 0; i < COUNT; i++) {
-    values[i] = (float)(size * dense_random(state));
+    w[i] = (double)start[i];
   }
+  return model_of(start);
 }
 
 static double norm_of(const float *values) {
@@ -60,16 +46,12 @@ static void sgd_with_every_schedule_follows_the_formula(void) {
   for (int32_t schedule = 0; schedule < 3; schedule++) {
     for (size_t d = 0; d < 2; d++) {
       uint64_t state = 5;
-      float start[COUNT], gradient[COUNT], got[COUNT];
+      float gradient[COUNT], got[COUNT];
       double w[COUNT];
       plim_model *model;
       plim_optimizer *optimizer = sgd(0.3, schedule);
       CHECK_OK(plim_optimizer_set_decay(optimizer, decays[d]));
-      some(start, 2.0, &state);
-      model = model_of(start);
-      for (size_t i = 0; i < COUNT; i++) {
-        w[i] = (double)start[i];
-      }
+      model = random_model(2.0, &state, w);
       for (size_t k = 1; k <= 60; k++) {
         double step = step_at(0.3, schedule, k);
         some(gradient, 1.0, &state);
@@ -138,17 +120,13 @@ static void adam_follows_the_formula(void) {
   for (int32_t schedule = 0; schedule < 3; schedule++) {
     for (size_t d = 0; d < 2; d++) {
       uint64_t state = 6;
-      float start[COUNT], gradient[COUNT], got[COUNT];
+      float gradient[COUNT], got[COUNT];
       double w[COUNT], m[COUNT] = {0.0}, v[COUNT] = {0.0};
       plim_model *model;
       plim_optimizer *optimizer = adam(0.05);
       CHECK_OK(plim_optimizer_set_schedule(optimizer, schedule));
       CHECK_OK(plim_optimizer_set_decay(optimizer, decays[d]));
-      some(start, 1.0, &state);
-      model = model_of(start);
-      for (size_t i = 0; i < COUNT; i++) {
-        w[i] = (double)start[i];
-      }
+      model = random_model(1.0, &state, w);
       for (size_t k = 1; k <= 60; k++) {
         double step = step_at(0.05, schedule, k);
         some(gradient, 3.0, &state);
@@ -180,18 +158,14 @@ static void adam_follows_the_formula_with_other_betas_and_epsilon(void) {
   for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++) {
     const double beta1 = settings[s][0], beta2 = settings[s][1], epsilon = settings[s][2];
     uint64_t state = 16;
-    float start[COUNT], gradient[COUNT], got[COUNT];
+    float gradient[COUNT], got[COUNT];
     double w[COUNT], m[COUNT] = {0.0}, v[COUNT] = {0.0};
     plim_model *model;
     plim_optimizer *optimizer = adam(0.05);
     CHECK_OK(plim_optimizer_set_betas(optimizer, beta1, beta2));
     CHECK_OK(plim_optimizer_set_epsilon(optimizer, epsilon));
     CHECK_OK(plim_optimizer_set_decay(optimizer, 0.1));
-    some(start, 1.0, &state);
-    model = model_of(start);
-    for (size_t i = 0; i < COUNT; i++) {
-      w[i] = (double)start[i];
-    }
+    model = random_model(1.0, &state, w);
     for (size_t k = 1; k <= 60; k++) {
       some(gradient, 3.0, &state);
       gradient[2] = 0.0f;
@@ -216,16 +190,12 @@ static void adam_follows_the_formula_with_other_betas_and_epsilon(void) {
 static void a_long_gradient_is_clipped_and_a_short_one_is_not(void) {
   uint64_t state = 17;
   size_t clipped = 0;
-  float start[COUNT], gradient[COUNT], got[COUNT];
+  float gradient[COUNT], got[COUNT];
   double w[COUNT];
   plim_model *model;
   plim_optimizer *optimizer = sgd(0.3, PLIM_SCHEDULE_CONSTANT);
   CHECK_OK(plim_optimizer_set_clip(optimizer, 2.0));
-  some(start, 1.0, &state);
-  model = model_of(start);
-  for (size_t i = 0; i < COUNT; i++) {
-    w[i] = (double)start[i];
-  }
+  model = random_model(1.0, &state, w);
   for (size_t k = 1; k <= 60; k++) {
     double norm, factor;
     some(gradient, k % 2 == 0 ? 0.5 : 5.0, &state);

@@ -78,17 +78,10 @@ static int32_t sleep_a_while(void *user_data, const plim_progress *progress) {
 
 static void seconds_are_those_of_the_steps_alone(void) {
   setup s = training_setup(UNBIASED, SGD, 3);
-  struct timespec from, to;
   outcome run;
-  double seconds = 0.0, wall;
+  double seconds, wall;
   CHECK_OK(plim_train_options_set_progress(s.options, sleep_a_while, NULL));
-  clock_gettime(CLOCK_MONOTONIC, &from);
-  run = training_run(&s);
-  clock_gettime(CLOCK_MONOTONIC, &to);
-  wall = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
-  for (size_t e = 0; e < run.num_epochs; e++) {
-    seconds += run.columns[PLIM_HISTORY_SECONDS][e];
-  }
+  run = training_timed(&s, &seconds, &wall);
   CHECK(run.num_epochs == 3 && seconds > 0.0 && wall - seconds >= 0.59); /* the callbacks take 0.6 */
   training_free(&s);
 }

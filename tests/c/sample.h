@@ -97,4 +97,37 @@ static inline plim_model *identity_model(size_t width) {
   return model;
 }
 
+/* ÂX of all nodes, row-major. */
+static inline void aggregate(const plim_graph *graph, float *rows) {
+  size_t width = plim_graph_num_features(graph), count = plim_graph_num_nodes(graph) * width;
+  plim_model *model = identity_model(width);
+  check_fill(rows, count);
+  CHECK_OK(plim_model_embed(model, graph, NULL, 0, 0, rows, count));
+  plim_model_free(model);
+}
+
+/* A·(1, 10, 100, …)ᵀ of a graph with this many nodes, up to 5. It is exact, and shows every entry of A if they are small.
+ * The graph is freed. */
+static inline void check_matrix(plim_graph *graph, size_t nodes, const float *expected) {
+  static const float features[] = {1.0f, 10.0f, 100.0f, 1000.0f, 10000.0f};
+  float rows[sizeof features / sizeof features[0]];
+  if (CHECK(plim_graph_num_nodes(graph) == nodes)) {
+    CHECK_OK(plim_graph_set_features(graph, 1, features));
+    CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_NONE));
+    aggregate(graph, rows);
+    CHECK_BITS(expected, rows, nodes);
+  }
+  plim_graph_free(graph);
+}
+
+/* A directed graph of 4 nodes, with weights or without. */
+static inline plim_graph *directed_graph(int weighted) {
+  static const int64_t indptr[] = {0, 2, 2, 3, 5};
+  static const int32_t indices[] = {1, 3, 2, 0, 2};
+  static const float values[] = {1.0f, 2.0f, 3.0f, 0.1f, 1.0f};
+  plim_graph *graph = NULL;
+  CHECK_OK(plim_graph_from_csr(4, indptr, indices, weighted ? values : NULL, &graph));
+  return graph;
+}
+
 #endif

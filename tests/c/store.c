@@ -1,8 +1,7 @@
 /* Graphs as store directories: what is saved is mapped again with the same bits, and what is wrong is named. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "files.h"
-#include "sample.h"
+#include "saved.h"
 
 #include <sys/stat.h>
 
@@ -100,15 +99,11 @@ static void a_stored_graph_has_the_same_bits_with_any_normalisation(void) {
 }
 
 static void sparse_features_and_a_directed_graph_are_stored_too(void) {
-  static const int64_t indptr[] = {0, 2, 2, 3, 5}, rows[] = {0, 1, 3, 3, 4};
-  static const int32_t indices[] = {1, 3, 2, 0, 2}, columns[] = {4, 0, 2, 1}, labels[] = {0, 1, 2, 0}, nodes[] = {0, 2};
-  static const float values[] = {1.0f, 2.0f, 3.0f, 0.1f, 1.0f}, data[] = {1.0f, -2.0f, 0.5f, 3.0f};
-  const float *given[2];
-  given[0] = values;
-  given[1] = NULL;
-  for (size_t i = 0; i < 2; i++) {
-    plim_graph *graph = NULL;
-    CHECK_OK(plim_graph_from_csr(4, indptr, indices, given[i], &graph));
+  static const int64_t rows[] = {0, 1, 3, 3, 4};
+  static const int32_t columns[] = {4, 0, 2, 1}, labels[] = {0, 1, 2, 0}, nodes[] = {0, 2};
+  static const float data[] = {1.0f, -2.0f, 0.5f, 3.0f};
+  for (int weighted = 0; weighted < 2; weighted++) {
+    plim_graph *graph = directed_graph(weighted);
     CHECK_OK(plim_graph_set_sparse_features(graph, 5, rows, columns, data));
     CHECK_OK(plim_graph_set_labels(graph, labels));
     CHECK_OK(plim_graph_set_split(graph, PLIM_SPLIT_TRAIN, nodes, 2));
@@ -174,38 +169,8 @@ static void check_refused(const char *name, const void *data, size_t size, plim_
   free(old.data);
 }
 
-/* A stated number of classes is part of the file: it comes back, and labels are checked against it again. */
 static void a_stated_number_of_classes_survives_the_store(void) {
-  static const size_t stated[] = {7, SAMPLE_CLASSES, 0, 100000};
-  int32_t labels[SAMPLE_NODES];
-  for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++) {
-    size_t expected = stated[i] > 0 ? stated[i] : SAMPLE_CLASSES;
-    plim_graph *graph = sample_graph(), *loaded = NULL;
-    memcpy(labels, sample_labels, sizeof labels);
-    CHECK_OK(plim_graph_set_num_classes(graph, stated[i]));
-    labels[1] = stated[i] == 100000 ? 99999 : labels[1]; /* more than labels alone may make */
-    CHECK_OK(plim_graph_set_labels(graph, labels));
-    CHECK_OK(plim_graph_save_store(graph, files_path("store")));
-    CHECK_OK(plim_graph_load(files_path("store"), &loaded));
-    remove_store("store");
-    CHECK(plim_graph_num_classes(loaded) == expected);
-    labels[0] = (int32_t)expected;
-    CHECK_STATUS(stated[i] > 0 ? PLIM_ERROR_INVALID_ARGUMENT : PLIM_OK, plim_graph_set_labels(loaded, labels));
-    CHECK(plim_graph_num_classes(loaded) == expected + (stated[i] == 0));
-    plim_graph_free(loaded);
-    plim_graph_free(graph);
-  }
-  for (size_t i = 0; i < 2; i++) { /* without labels */
-    plim_graph *graph = NULL, *loaded = NULL;
-    CHECK_OK(plim_graph_from_edges(2, 0, NULL, NULL, NULL, &graph));
-    CHECK_OK(plim_graph_set_num_classes(graph, 3 * i));
-    CHECK_OK(plim_graph_save_store(graph, files_path("store")));
-    CHECK_OK(plim_graph_load(files_path("store"), &loaded));
-    remove_store("store");
-    CHECK(plim_graph_num_classes(loaded) == 3 * i);
-    plim_graph_free(loaded);
-    plim_graph_free(graph);
-  }
+  check_stated_classes(plim_graph_save_store, "store", remove_store);
 }
 
 static void a_damaged_store_is_refused_with_the_name_of_its_member(void) {

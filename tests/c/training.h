@@ -4,6 +4,8 @@
 
 #include "sample.h"
 
+#include <time.h>
+
 enum { MOST_EPOCHS = 128, MOST_PARAMETERS = 64, COLUMNS = 7 };
 
 /* How gradients are estimated, and how they move the parameters. */
@@ -100,6 +102,21 @@ static inline outcome training_run(const setup *s) {
   }
   training_read(s, &result);
   return result;
+}
+
+/* A run, the seconds that it counts, and those that pass. */
+static inline outcome training_timed(const setup *s, double *seconds, double *wall) {
+  struct timespec from, to;
+  outcome run;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  run = training_run(s);
+  clock_gettime(CLOCK_MONOTONIC, &to);
+  *wall = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+  *seconds = 0.0;
+  for (size_t e = 0; e < run.num_epochs; e++) {
+    *seconds += run.columns[PLIM_HISTORY_SECONDS][e];
+  }
+  return run;
 }
 
 static inline int training_same_parameters(const outcome *a, const outcome *b) {
