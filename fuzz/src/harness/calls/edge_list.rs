@@ -42,73 +42,54 @@ impl Machine<'_> {
         unsafe {
             match function - FIRST {
                 0 => {
-                    self.make(Kind::EdgeList, "plim_edge_list_options_new", |out| plim_edge_list_options_new(out));
+                    make!(self, Kind::EdgeList, plim_edge_list_options_new());
                 }
                 1 => self.free_one(Kind::EdgeList),
                 2 => {
                     let separator = self.input.one_of(&[0, 9, 32, 44, 59, 124, 34, -1, 300]);
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_separator", |o: Options| {
-                        plim_edge_list_options_set_separator(o, separator)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_separator(separator));
                 }
                 3 => {
                     let header = self.constant(2);
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_header", |o: Options| {
-                        plim_edge_list_options_set_header(o, header)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_header(header));
                 }
                 4 => {
                     let (source, target, weight) = (self.id(4), self.id(4), self.id(4) - 1);
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_columns", |o: Options| {
-                        plim_edge_list_options_set_columns(o, source, target, weight)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_columns(source, target, weight));
                 }
                 5 => {
                     let (source, target, weight) = (self.name(), self.name(), self.name());
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_column_names", |o: Options| {
-                        plim_edge_list_options_set_column_names(o, source, target, weight)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_column_names(source, target, weight));
                 }
                 6 => {
                     let on = self.constant(1);
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_directed", |o: Options| {
-                        plim_edge_list_options_set_directed(o, on)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_directed(on));
                 }
                 7 => {
                     let repeated = self.constant(3);
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_repeated", |o: Options| {
-                        plim_edge_list_options_set_repeated(o, repeated)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_repeated(repeated));
                 }
                 8 => {
                     let prefix = self.name();
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_comment", |o: Options| {
-                        plim_edge_list_options_set_comment(o, prefix)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_comment(prefix));
                 }
                 9 => {
                     let num_nodes = self.size(12);
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_num_nodes", |o: Options| {
-                        plim_edge_list_options_set_num_nodes(o, num_nodes)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_num_nodes(num_nodes));
                 }
                 10 => {
                     let (level, with) = (self.constant(3), self.input.byte() & 1 == 0);
                     let data = self.user_data();
                     let log: plim_log_fn = if with { Some(super::rank::log) } else { None };
-                    self.set(Kind::EdgeList, "plim_edge_list_options_set_log", |o: Options| {
-                        plim_edge_list_options_set_log(o, level, log, data)
-                    });
+                    set!(self, Kind::EdgeList, plim_edge_list_options_set_log(level, log, data));
                 }
                 11 => {
                     let path = self.table();
                     let options = if self.input.byte() & 7 == 0 { null_mut() } else { self.pick(Kind::EdgeList) };
                     let mut ids = without_provenance_mut::<plim_ids>(1);
                     let place = if self.input.byte() & 1 == 0 { &raw mut ids } else { null_mut() };
-                    let status = self.make(Kind::Graph, "plim_graph_from_edge_list_with", |out| {
-                        plim_graph_from_edge_list_with(pointer(&path), options, place, out)
-                    });
+                    let status =
+                        make!(self, Kind::Graph, plim_graph_from_edge_list_with(pointer(&path), options, place));
                     if status == PLIM_OK && !place.is_null() {
                         self.keep(Kind::Ids, ids.addr());
                     } else {
@@ -117,15 +98,15 @@ impl Machine<'_> {
                 }
                 12 => {
                     let path = self.table();
-                    self.make(Kind::Ids, "plim_ids_load", |out| plim_ids_load(pointer(&path), out));
+                    make!(self, Kind::Ids, plim_ids_load(pointer(&path)));
                 }
                 13 => {
                     let path = self.path();
-                    self.set(Kind::Ids, "plim_ids_save", |ids| plim_ids_save(ids, pointer(&path)));
+                    set!(self, Kind::Ids, plim_ids_save(pointer(&path)));
                 }
                 14 => {
                     let (ids, name) = (self.pick::<plim_ids>(Kind::Ids), self.name());
-                    self.number("plim_ids_find", |out| plim_ids_find(ids, name, out));
+                    number!(self, plim_ids_find(ids, name));
                 }
                 15 => {
                     let ids = self.pick::<plim_ids>(Kind::Ids);
@@ -133,11 +114,11 @@ impl Machine<'_> {
                     let id = self.id(count);
                     let mut text = vec![0x5e; plim_ids_name_size(ids)];
                     let (to, told) = (text.as_mut_ptr(), text.len());
-                    let status = call("plim_ids_copy_name", || plim_ids_copy_name(ids, id, to, told));
+                    let status = call!(plim_ids_copy_name(ids, id, to, told));
                     if status == PLIM_OK {
                         assert!((id as usize) < count && text.contains(&0), "{id} of {count}: {text:?}");
                         let mut found = -7;
-                        call("plim_ids_find", || plim_ids_find(ids, text.as_ptr(), &raw mut found));
+                        call!(plim_ids_find(ids, text.as_ptr(), &raw mut found));
                         assert_eq!(found, id, "a name is found again");
                     }
                 }

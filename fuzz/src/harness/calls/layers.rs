@@ -1,7 +1,7 @@
 //! Models made of layers.
 
 use super::super::promise::call;
-use super::{Kind, List, Machine};
+use super::{Kind, Machine};
 use plimsoll::capi::*;
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
@@ -170,10 +170,7 @@ impl Machine<'_> {
         let (model, graph) = (self.pick(Kind::Model), self.pick(Kind::Graph));
         let n = plim_graph_num_nodes(graph);
         let nodes = self.nodes(n);
-        let nodes = match self.input.byte() & 1 {
-            0 => List { _values: Vec::new(), pointer: null(), len: 0 },
-            _ => self.list(nodes),
-        };
+        let nodes = self.list_or_none(nodes);
         let widths = Self::value_widths(model);
         let value = self.size(widths.len());
         let rows = if nodes.pointer.is_null() { n } else { nodes.len };

@@ -4,6 +4,34 @@
 //! that AddressSanitizer sees every step beyond; some are NULL, misaligned or too short where that is an error and not a
 //! broken promise of the caller's.
 
+/// `call!(f(…))` is a call under its own name. `set!` picks the handle that is its first argument; the last arguments of
+/// `make!` are a place for a new handle, those of `number!` a place for a number, and those of `fill!` a buffer and its length.
+macro_rules! call {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        call(stringify!($function), || $function($($argument),*))
+    };
+}
+macro_rules! set {
+    ($self:ident, $kind:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        $self.set($kind, stringify!($function), |handle| $function(handle $(, $argument)*))
+    };
+}
+macro_rules! make {
+    ($self:ident, $kind:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        $self.make($kind, stringify!($function), |out| $function($($argument,)* out))
+    };
+}
+macro_rules! number {
+    ($self:ident, $function:ident($($argument:expr),* $(,)?)) => {
+        $self.number(stringify!($function), |out| $function($($argument,)* out))
+    };
+}
+macro_rules! fill {
+    ($self:ident, $needed:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        $self.fill(stringify!($function), $needed, |to, told| $function($($argument,)* to, told))
+    };
+}
+
 mod edge_list;
 mod layers;
 mod rank;
@@ -146,8 +174,8 @@ fn callback(context: &Context) {
     let (pointer, len) = (values.as_mut_ptr(), values.len());
     // SAFETY: an array of the length told.
     call("plim_model_get_parameters", || unsafe { plim_model_get_parameters(model, pointer, len) });
-    call("plim_model_set_regularization", || plim_model_set_regularization(model, 0.5));
-    call("plim_graph_set_normalization", || plim_graph_set_normalization(graph, 1));
+    call!(plim_model_set_regularization(model, 0.5));
+    call!(plim_graph_set_normalization(graph, 1));
     context.depth.set(0);
 }
 
@@ -239,6 +267,11 @@ const FUNCTIONS: usize = layers::FIRST + layers::COUNT;
 impl Machine<'_> {
     fn user_data(&self) -> *mut c_void {
         (&raw const *self.context).cast_mut().cast()
+    }
+
+    /// The last live handle of this kind that fits.
+    fn last_live(&self, kind: Kind, fits: impl Fn(usize) -> bool) -> Option<usize> {
+        self.live.iter().rev().find(|(other, handle)| *other == kind && fits(*handle)).map(|(_, handle)| *handle)
     }
 
     /// A handle for an argument of this kind.
@@ -481,6 +514,22 @@ impl Machine<'_> {
         list
     }
 
+    /// A list, or half of the time NULL and 0, which stands for all.
+    fn list_or_none<T: Copy>(&mut self, values: Vec<T>) -> List<T> {
+        match self.input.byte() & 1 {
+            0 => List { _values: Vec::new(), pointer: null(), len: 0 },
+            _ => self.list(values),
+        }
+    }
+
+    /// What errors are measured for.
+    fn sizes_and_deltas(&mut self) -> (List<usize>, List<f64>) {
+        let (num_sizes, num_deltas) = (self.input.below(3), self.input.below(3));
+        let sizes = (0..num_sizes).map(|_| self.size(6)).collect();
+        let deltas = (0..num_deltas).map(|_| self.real()).collect();
+        (self.list(sizes), self.list(deltas))
+    }
+
     fn room<T: Mark>(&mut self, needed: usize) -> Room<T> {
         let (told, null) = match self.input.byte() {
             0..=0xbf => (needed, false),
@@ -510,6 +559,43 @@ impl Machine<'_> {
     fn set<C>(&mut self, kind: Kind, function: &str, work: impl FnOnce(*mut C) -> plim_status) {
         let handle = self.pick::<C>(kind);
         call(function, || work(handle));
+    }
+
+    /// A call that fills a buffer.
+    fn fill<T: Mark>(&mut self, function: &str, needed: usize, work: impl FnOnce(*mut T, usize) -> plim_status) {
+        let mut room = self.room::<T>(needed);
+        let (to, told) = (room.pointer(), room.told);
+        let status = call(function, || work(to, told));
+        room.check(function, status);
+    }
+
+    /// A call that gives a gradient and its loss.
+    fn gradient(
+        &mut self,
+        function: &str,
+        model: *const plim_model,
+        work: impl FnOnce(*mut f32, usize, *mut f64) -> plim_status,
+    ) {
+        let mut room = self.room::<f32>(plim_model_num_parameters(model));
+        let (to, told) = (room.pointer(), room.told);
+        let mut loss = f64::MARK;
+        let place = if self.input.byte() & 1 == 0 { &raw mut loss } else { null_mut() };
+        let status = call(function, || work(to, told, place));
+        room.check(function, status);
+        assert!(status == PLIM_OK || loss.is_mark(), "a failed gradient wrote its loss");
+        if status == PLIM_OK {
+            assert!(room.values[..room.needed].iter().all(|g| g.is_finite()), "not finite");
+        }
+    }
+
+    /// A call that gives an average. How many numbers is not told beforehand: as many as some model has parameters.
+    fn average(&mut self, function: &str, work: impl FnOnce(*mut plim_optimizer, *mut f32, usize) -> plim_status) {
+        let optimizer = self.pick(Kind::Optimizer);
+        let mut room = Room { values: vec![f32::MARK; 256].into_boxed_slice(), null: false, needed: 256, told: 256 };
+        let told = if self.input.byte() < 0xe0 { 256 } else { 0 };
+        let to = room.pointer();
+        let status = call(function, || work(optimizer, to, told));
+        room.check(function, status);
     }
 
     /// A number into a place of its own.
@@ -583,18 +669,14 @@ impl Machine<'_> {
                     let (from, to) = (self.array(from), self.array(to));
                     let weights = self.reals32(m).into_iter().map(f32::abs).collect();
                     let weights = self.array(weights);
-                    self.make(Kind::Graph, "plim_graph_from_edges", |out| {
-                        plim_graph_from_edges(n, m, from.pointer, to.pointer, weights.pointer, out)
-                    });
+                    make!(self, Kind::Graph, plim_graph_from_edges(n, m, from.pointer, to.pointer, weights.pointer));
                 }
                 1 => {
                     let n = self.size(8);
                     let (indptr, indices, values) = self.rows(n, n.min(8));
                     let (columns, weights) = (Self::entries(&indptr, &indices), Self::entries(&indptr, &values));
                     let indptr = self.array(indptr);
-                    self.make(Kind::Graph, "plim_graph_from_csr", |out| {
-                        plim_graph_from_csr(n, indptr.pointer, columns, weights, out)
-                    });
+                    make!(self, Kind::Graph, plim_graph_from_csr(n, indptr.pointer, columns, weights));
                 }
                 2 => {
                     let n = self.size(8);
@@ -605,42 +687,40 @@ impl Machine<'_> {
                         if self.input.byte() & 1 == 0 { Self::entries(&lent._indptr, &lent._values) } else { null() };
                     let indptr = lent._indptr.as_ptr();
                     let lent = Box::into_raw(lent);
-                    let status = self.make(Kind::Graph, "plim_graph_view_csr", |out| {
-                        plim_graph_view_csr(n, indptr, columns, weights, Some(release), lent.cast(), out)
-                    });
+                    let status = make!(
+                        self,
+                        Kind::Graph,
+                        plim_graph_view_csr(n, indptr, columns, weights, Some(release), lent.cast())
+                    );
                     Self::lent(lent, status);
                 }
                 3 => {
                     let (n, seed) = (self.size(4), self.input.word());
-                    self.make(Kind::Graph, "plim_graph_from_mixture", |out| plim_graph_from_mixture(n, seed, out));
+                    make!(self, Kind::Graph, plim_graph_from_mixture(n, seed));
                 }
                 4 => {
                     let (path, n) = (self.path(), self.size(12));
-                    self.make(Kind::Graph, "plim_graph_from_edge_list", |out| {
-                        plim_graph_from_edge_list(pointer(&path), n, out)
-                    });
+                    make!(self, Kind::Graph, plim_graph_from_edge_list(pointer(&path), n));
                 }
                 5 => {
                     let path = self.path();
-                    self.make(Kind::Graph, "plim_graph_load", |out| plim_graph_load(pointer(&path), out));
+                    make!(self, Kind::Graph, plim_graph_load(pointer(&path)));
                 }
                 6 => {
                     let path = self.path();
-                    self.set(Kind::Graph, "plim_graph_save", |graph| plim_graph_save(graph, pointer(&path)));
+                    set!(self, Kind::Graph, plim_graph_save(pointer(&path)));
                 }
                 7 => {
                     let path = self.path();
-                    self.set(Kind::Graph, "plim_graph_save_store", |graph| {
-                        plim_graph_save_store(graph, pointer(&path))
-                    });
+                    set!(self, Kind::Graph, plim_graph_save_store(pointer(&path)));
                 }
                 8 => {
                     // Both take a size, and a function of its own would give old inputs another meaning.
                     let size = self.size(200);
                     match size % 2 {
-                        0 => self.set(Kind::Graph, "plim_graph_set_cache", |g| plim_graph_set_cache(g, size)),
+                        0 => set!(self, Kind::Graph, plim_graph_set_cache(size)),
                         _ => {
-                            self.set(Kind::Graph, "plim_graph_set_num_classes", |g| plim_graph_set_num_classes(g, size))
+                            set!(self, Kind::Graph, plim_graph_set_num_classes(size))
                         }
                     }
                 }
@@ -652,14 +732,12 @@ impl Machine<'_> {
                     let values = self.reals32(n * width.min(4));
                     if function == 10 {
                         let values = self.array(values);
-                        call("plim_graph_set_features", || plim_graph_set_features(graph, width, values.pointer));
+                        call!(plim_graph_set_features(graph, width, values.pointer));
                     } else {
                         let lent = Box::new(Lent { _indptr: Vec::new(), _indices: Vec::new(), _values: values });
                         let values = lent._values.as_ptr();
                         let lent = Box::into_raw(lent);
-                        let status = call("plim_graph_view_features", || {
-                            plim_graph_view_features(graph, width, values, Some(release), lent.cast())
-                        });
+                        let status = call!(plim_graph_view_features(graph, width, values, Some(release), lent.cast()));
                         Self::lent(lent, status);
                     }
                 }
@@ -671,27 +749,25 @@ impl Machine<'_> {
                     let enough = indptr.len() > plim_graph_num_nodes(graph);
                     let (columns, weights) = (Self::entries(&indptr, &indices), Self::entries(&indptr, &values));
                     let indptr = if enough { indptr.as_ptr() } else { null() };
-                    call("plim_graph_set_sparse_features", || {
-                        plim_graph_set_sparse_features(graph, width, indptr, columns, weights)
-                    });
+                    call!(plim_graph_set_sparse_features(graph, width, indptr, columns, weights));
                 }
-                13 => self.set(Kind::Graph, "plim_graph_normalize_features", |g| plim_graph_normalize_features(g)),
+                13 => set!(self, Kind::Graph, plim_graph_normalize_features()),
                 14 => {
                     let graph = self.pick::<plim_graph>(Kind::Graph);
                     let n = plim_graph_num_nodes(graph);
                     let labels = self.ids(3, n);
                     let labels = self.array(labels);
-                    call("plim_graph_set_labels", || plim_graph_set_labels(graph, labels.pointer));
+                    call!(plim_graph_set_labels(graph, labels.pointer));
                 }
                 15 => {
                     let graph = self.pick::<plim_graph>(Kind::Graph);
                     let nodes = self.nodes(plim_graph_num_nodes(graph));
                     let (split, nodes) = (self.constant(2), self.list(nodes));
-                    call("plim_graph_set_split", || plim_graph_set_split(graph, split, nodes.pointer, nodes.len));
+                    call!(plim_graph_set_split(graph, split, nodes.pointer, nodes.len));
                 }
                 16 => {
                     let how = self.constant(2);
-                    self.set(Kind::Graph, "plim_graph_set_normalization", |g| plim_graph_set_normalization(g, how));
+                    set!(self, Kind::Graph, plim_graph_set_normalization(how));
                 }
                 17 => {
                     let graph = self.pick::<plim_graph>(Kind::Graph);
@@ -701,22 +777,16 @@ impl Machine<'_> {
                         (plim_graph_num_edges(graph), plim_graph_num_features(graph), plim_graph_num_classes(graph));
                     let split = self.constant(2);
                     assert!(plim_graph_split_size(graph, split) <= plim_graph_num_nodes(graph));
-                    call("plim_graph_verify", || plim_graph_verify(graph));
+                    call!(plim_graph_verify(graph));
                 }
                 18 => {
                     let graph = self.pick::<plim_graph>(Kind::Graph);
                     let split = self.constant(2);
-                    let mut room = self.room::<i32>(plim_graph_split_size(graph, split));
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_graph_copy_split", || plim_graph_copy_split(graph, split, to, told));
-                    room.check("plim_graph_copy_split", status);
+                    fill!(self, plim_graph_split_size(graph, split), plim_graph_copy_split(graph, split));
                 }
                 _ => {
                     let graph = self.pick::<plim_graph>(Kind::Graph);
-                    let mut room = self.room::<i32>(plim_graph_num_nodes(graph));
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_graph_copy_labels", || plim_graph_copy_labels(graph, to, told));
-                    room.check("plim_graph_copy_labels", status);
+                    fill!(self, plim_graph_num_nodes(graph), plim_graph_copy_labels(graph));
                 }
             }
         }
@@ -739,28 +809,24 @@ impl Machine<'_> {
                     let layers = self.input.below(5);
                     let widths: Vec<usize> = (0..layers).map(|_| self.size(5)).collect();
                     let (widths, seed) = (self.list(widths), self.input.word());
-                    self.make(Kind::Model, "plim_model_gcn", |out| {
-                        plim_model_gcn(widths.pointer, widths.len, seed, out)
-                    });
+                    make!(self, Kind::Model, plim_model_gcn(widths.pointer, widths.len, seed));
                 }
                 21 => {
                     let path = self.path();
-                    self.make(Kind::Model, "plim_model_load", |out| plim_model_load(pointer(&path), out));
+                    make!(self, Kind::Model, plim_model_load(pointer(&path)));
                 }
                 22 => {
                     let path = self.path();
-                    self.set(Kind::Model, "plim_model_save", |model| plim_model_save(model, pointer(&path)));
+                    set!(self, Kind::Model, plim_model_save(pointer(&path)));
                 }
                 23 => {
                     let model = self.pick(Kind::Model);
-                    self.make(Kind::Model, "plim_model_clone", |out| plim_model_clone(model, out));
+                    make!(self, Kind::Model, plim_model_clone(model));
                 }
                 24 => self.free_one(Kind::Model),
                 25 => {
                     let lambda = self.real();
-                    self.set(Kind::Model, "plim_model_set_regularization", |model| {
-                        plim_model_set_regularization(model, lambda)
-                    });
+                    set!(self, Kind::Model, plim_model_set_regularization(lambda));
                 }
                 26 => {
                     let mut threads = self.input.one_of(&[1, 1, 1, 0, 2, 3, 1025, usize::MAX]);
@@ -768,7 +834,7 @@ impl Machine<'_> {
                     if self.threads > 2 {
                         threads = 1; // starting them is slow
                     }
-                    self.set(Kind::Model, "plim_model_set_threads", |model| plim_model_set_threads(model, threads));
+                    set!(self, Kind::Model, plim_model_set_threads(threads));
                 }
                 27 => {
                     let model = self.pick::<plim_model>(Kind::Model);
@@ -778,35 +844,25 @@ impl Machine<'_> {
                 }
                 28 => {
                     let model = self.pick::<plim_model>(Kind::Model);
-                    let mut room = self.room::<f32>(plim_model_num_parameters(model));
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_model_get_parameters", || plim_model_get_parameters(model, to, told));
-                    room.check("plim_model_get_parameters", status);
+                    fill!(self, plim_model_num_parameters(model), plim_model_get_parameters(model));
                 }
                 29 => {
                     let model = self.pick::<plim_model>(Kind::Model);
                     let len = plim_model_num_parameters(model) + usize::from(self.input.byte() > 0xf0);
                     let values = self.reals32(len);
                     let values = self.list(values);
-                    call("plim_model_set_parameters", || plim_model_set_parameters(model, values.pointer, values.len));
+                    call!(plim_model_set_parameters(model, values.pointer, values.len));
                 }
                 30 => {
                     let model = self.pick::<plim_model>(Kind::Model);
                     let layers = plim_model_num_layers(model);
-                    let mut room = self.room::<usize>(if layers > 0 { layers + 1 } else { 0 });
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_model_copy_widths", || plim_model_copy_widths(model, to, told));
-                    room.check("plim_model_copy_widths", status);
+                    fill!(self, if layers > 0 { layers + 1 } else { 0 }, plim_model_copy_widths(model));
                 }
                 31 | 32 => {
                     let (model, graph) = (self.pick(Kind::Model), self.pick(Kind::Graph));
                     let n = plim_graph_num_nodes(graph);
                     let nodes = self.nodes(n);
-                    let nodes = if self.input.byte() & 1 == 0 {
-                        List { _values: Vec::new(), pointer: null(), len: 0 }
-                    } else {
-                        self.list(nodes)
-                    };
+                    let nodes = self.list_or_none(nodes);
                     let layers = plim_model_num_layers(model);
                     let layer = if function == 31 { layers.saturating_sub(1) } else { self.size(layers) };
                     let rows = if nodes.pointer.is_null() { n } else { nodes.len };
@@ -818,14 +874,10 @@ impl Machine<'_> {
                     let mut room = self.room::<f32>(needed);
                     let (to, told) = (room.pointer(), room.told);
                     if function == 31 {
-                        let status = call("plim_model_predict", || {
-                            plim_model_predict(model, graph, nodes.pointer, nodes.len, to, told)
-                        });
+                        let status = call!(plim_model_predict(model, graph, nodes.pointer, nodes.len, to, told));
                         room.check("plim_model_predict", status);
                     } else {
-                        let status = call("plim_model_embed", || {
-                            plim_model_embed(model, graph, nodes.pointer, nodes.len, layer, to, told)
-                        });
+                        let status = call!(plim_model_embed(model, graph, nodes.pointer, nodes.len, layer, to, told));
                         room.check("plim_model_embed", status);
                     }
                 }
@@ -836,9 +888,7 @@ impl Machine<'_> {
                     let wanted = self.input.byte();
                     let loss_place = if wanted & 1 == 0 { &raw mut loss } else { null_mut() };
                     let accuracy_place = if wanted & 2 == 0 { &raw mut accuracy } else { null_mut() };
-                    let status = call("plim_model_evaluate", || {
-                        plim_model_evaluate(model, graph, split, loss_place, accuracy_place)
-                    });
+                    let status = call!(plim_model_evaluate(model, graph, split, loss_place, accuracy_place));
                     let done = status == PLIM_OK;
                     assert_eq!(loss.is_mark(), !done || wanted & 1 != 0, "plim_model_evaluate: {status}");
                     assert_eq!(accuracy.is_mark(), !done || wanted & 2 != 0, "plim_model_evaluate: {status}");
@@ -863,41 +913,33 @@ impl Machine<'_> {
         // SAFETY: as in `graph`.
         unsafe {
             match function {
-                34 => drop(self.make(Kind::Estimator, "plim_estimator_full", |out| plim_estimator_full(out))),
-                35 => drop(self.make(Kind::Estimator, "plim_estimator_unbiased", |out| plim_estimator_unbiased(out))),
+                34 => drop(make!(self, Kind::Estimator, plim_estimator_full())),
+                35 => drop(make!(self, Kind::Estimator, plim_estimator_unbiased())),
                 36 => {
                     let layers = self.input.below(4);
                     let sizes: Vec<usize> = (0..layers).map(|_| self.size(6)).collect();
                     let sizes = self.list(sizes);
-                    self.make(Kind::Estimator, "plim_estimator_consistent", |out| {
-                        plim_estimator_consistent(sizes.pointer, sizes.len, out)
-                    });
+                    make!(self, Kind::Estimator, plim_estimator_consistent(sizes.pointer, sizes.len));
                 }
                 37 => self.free_one(Kind::Estimator),
                 38 => {
                     let seed = self.input.word();
-                    self.set(Kind::Estimator, "plim_estimator_set_seed", |e| plim_estimator_set_seed(e, seed));
+                    set!(self, Kind::Estimator, plim_estimator_set_seed(seed));
                 }
                 39 => {
                     let which = self.constant(3);
-                    self.set(Kind::Estimator, "plim_estimator_set_distribution", |e| {
-                        plim_estimator_set_distribution(e, which)
-                    });
+                    set!(self, Kind::Estimator, plim_estimator_set_distribution(which));
                 }
                 40 => {
                     let weights: Vec<f64> = (0..n).map(|_| self.real()).collect();
                     let weights = self.list(weights);
-                    self.set(Kind::Estimator, "plim_estimator_set_weights", |e| {
-                        plim_estimator_set_weights(e, weights.pointer, weights.len)
-                    });
+                    set!(self, Kind::Estimator, plim_estimator_set_weights(weights.pointer, weights.len));
                 }
                 41 => {
                     let (layer, len) = (self.size(2), self.input.below(5));
                     let nodes = self.ids(n, len);
                     let nodes = self.list(nodes);
-                    self.set(Kind::Estimator, "plim_estimator_set_draws", |e| {
-                        plim_estimator_set_draws(e, layer, nodes.pointer, nodes.len)
-                    });
+                    set!(self, Kind::Estimator, plim_estimator_set_draws(layer, nodes.pointer, nodes.len));
                 }
                 42 => {
                     let estimator = self.pick::<plim_estimator>(Kind::Estimator);
@@ -909,23 +951,10 @@ impl Machine<'_> {
                     let (estimator, model) = (self.pick(Kind::Estimator), self.pick(Kind::Model));
                     let graph = self.pick(Kind::Graph);
                     let nodes = self.nodes(plim_graph_num_nodes(graph));
-                    let nodes = if self.input.byte() & 1 == 0 {
-                        List { _values: Vec::new(), pointer: null(), len: 0 }
-                    } else {
-                        self.list(nodes)
-                    };
-                    let mut room = self.room::<f32>(plim_model_num_parameters(model));
-                    let (to, told) = (room.pointer(), room.told);
-                    let mut loss = f64::MARK;
-                    let place = if self.input.byte() & 1 == 0 { &raw mut loss } else { null_mut() };
-                    let status = call("plim_estimator_gradient", || {
-                        plim_estimator_gradient(estimator, model, graph, nodes.pointer, nodes.len, to, told, place)
+                    let nodes = self.list_or_none(nodes);
+                    self.gradient("plim_estimator_gradient", model, |to, told, loss| {
+                        plim_estimator_gradient(estimator, model, graph, nodes.pointer, nodes.len, to, told, loss)
                     });
-                    room.check("plim_estimator_gradient", status);
-                    assert!(status == PLIM_OK || loss.is_mark(), "a failed gradient wrote its loss");
-                    if status == PLIM_OK {
-                        assert!(room.values[..room.needed].iter().all(|g| g.is_finite()), "not finite");
-                    }
                 }
             }
         }
@@ -936,43 +965,36 @@ impl Machine<'_> {
         // SAFETY: as in `graph`.
         unsafe {
             match function {
-                44 => drop(self.make(Kind::Optimizer, "plim_optimizer_sgd", |out| plim_optimizer_sgd(value, out))),
-                45 => drop(self.make(Kind::Optimizer, "plim_optimizer_adam", |out| plim_optimizer_adam(value, out))),
+                44 => drop(make!(self, Kind::Optimizer, plim_optimizer_sgd(value))),
+                45 => drop(make!(self, Kind::Optimizer, plim_optimizer_adam(value))),
                 46 => self.free_one(Kind::Optimizer),
                 47 => {
                     let which = self.constant(2);
-                    self.set(Kind::Optimizer, "plim_optimizer_set_schedule", |o| plim_optimizer_set_schedule(o, which));
+                    set!(self, Kind::Optimizer, plim_optimizer_set_schedule(which));
                 }
-                48 => self.set(Kind::Optimizer, "plim_optimizer_set_decay", |o| plim_optimizer_set_decay(o, value)),
-                49 => self.set(Kind::Optimizer, "plim_optimizer_set_ball", |o| plim_optimizer_set_ball(o, value)),
+                48 => set!(self, Kind::Optimizer, plim_optimizer_set_decay(value)),
+                49 => set!(self, Kind::Optimizer, plim_optimizer_set_ball(value)),
                 50 => {
                     let high = self.real();
-                    self.set(Kind::Optimizer, "plim_optimizer_set_box", |o| plim_optimizer_set_box(o, value, high));
+                    set!(self, Kind::Optimizer, plim_optimizer_set_box(value, high));
                 }
                 51 => {
                     let on = self.constant(1);
-                    self.set(Kind::Optimizer, "plim_optimizer_set_averaging", |o| plim_optimizer_set_averaging(o, on));
+                    set!(self, Kind::Optimizer, plim_optimizer_set_averaging(on));
                 }
-                52 => self.set(Kind::Optimizer, "plim_optimizer_reset", |o| plim_optimizer_reset(o)),
+                52 => set!(self, Kind::Optimizer, plim_optimizer_reset()),
                 53 => {
                     let (optimizer, model) = (self.pick(Kind::Optimizer), self.pick::<plim_model>(Kind::Model));
                     let len = plim_model_num_parameters(model) + usize::from(self.input.byte() > 0xf0);
                     let values = self.reals32(len);
                     let values = self.list(values);
-                    call("plim_optimizer_update", || {
-                        plim_optimizer_update(optimizer, model, values.pointer, values.len)
-                    });
+                    call!(plim_optimizer_update(optimizer, model, values.pointer, values.len));
                     self.finite(model);
                 }
                 54 => {
-                    let optimizer = self.pick(Kind::Optimizer);
-                    // How many it gives is not told beforehand: as many as some model has parameters.
-                    let mut room =
-                        Room { values: vec![f32::MARK; 256].into_boxed_slice(), null: false, needed: 256, told: 256 };
-                    let told = if self.input.byte() < 0xe0 { 256 } else { 0 };
-                    let to = room.pointer();
-                    let status = call("plim_optimizer_average", || plim_optimizer_average(optimizer, to, told));
-                    room.check("plim_optimizer_average", status);
+                    self.average("plim_optimizer_average", |optimizer, to, told| {
+                        plim_optimizer_average(optimizer, to, told)
+                    });
                 }
                 _ => {
                     let dim = self.size(4);
@@ -991,9 +1013,8 @@ impl Machine<'_> {
                     let average_place = if average_null { null_mut() } else { average.as_mut_ptr() };
                     // An average of more numbers than there are would be a broken promise.
                     let average_place = if dim > 4 { null_mut() } else { average_place };
-                    let status = call("plim_optimizer_minimize", || {
-                        plim_optimizer_minimize(optimizer, with, data, steps, w_place, average_place, dim)
-                    });
+                    let status =
+                        call!(plim_optimizer_minimize(optimizer, with, data, steps, w_place, average_place, dim));
                     if ![PLIM_OK, PLIM_ERROR_DIVERGED, PLIM_ERROR_CANCELLED].contains(&status) {
                         let same = w.iter().zip(&before).all(|(a, b)| a.to_bits() == b.to_bits());
                         assert!(same, "plim_optimizer_minimize: {status}, but w has changed");
@@ -1022,7 +1043,7 @@ impl Machine<'_> {
         unsafe {
             match function {
                 56 => {
-                    let status = self.make(Kind::Options, "plim_train_options_new", |out| plim_train_options_new(out));
+                    let status = make!(self, Kind::Options, plim_train_options_new());
                     if status == PLIM_OK {
                         let options = without_provenance_mut(self.live[self.live.len() - 1].1);
                         assert_eq!(plim_train_options_set_epochs(options, 1 + self.input.below(3)), PLIM_OK);
@@ -1031,62 +1052,44 @@ impl Machine<'_> {
                 57 => self.free_one(Kind::Options),
                 58 => {
                     let epochs = self.input.below(4);
-                    self.set(Kind::Options, "plim_train_options_set_epochs", |o| {
-                        plim_train_options_set_epochs(o, epochs)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_epochs(epochs));
                 }
                 59 => {
                     let size = self.size(6);
-                    self.set(Kind::Options, "plim_train_options_set_batch_size", |o| {
-                        plim_train_options_set_batch_size(o, size)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_batch_size(size));
                 }
                 60 => {
                     let seed = self.input.word();
-                    self.set(Kind::Options, "plim_train_options_set_seed", |o| plim_train_options_set_seed(o, seed));
+                    set!(self, Kind::Options, plim_train_options_set_seed(seed));
                 }
                 61 => {
                     let on = self.constant(1);
-                    self.set(Kind::Options, "plim_train_options_set_restore_best", |o| {
-                        plim_train_options_set_restore_best(o, on)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_restore_best(on));
                 }
                 62 => {
                     let epochs = self.size(3);
-                    self.set(Kind::Options, "plim_train_options_set_patience", |o| {
-                        plim_train_options_set_patience(o, epochs)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_patience(epochs));
                 }
                 63 => {
                     let epochs = self.size(3);
-                    self.set(Kind::Options, "plim_train_options_set_evaluate_every", |o| {
-                        plim_train_options_set_evaluate_every(o, epochs)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_evaluate_every(epochs));
                 }
                 64 => {
                     let (path, every) = (self.path(), self.size(2));
-                    self.set(Kind::Options, "plim_train_options_set_checkpoint", |o| {
-                        plim_train_options_set_checkpoint(o, pointer(&path), every)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_checkpoint(pointer(&path), every));
                 }
                 65 => {
                     let path = self.path();
-                    self.set(Kind::Options, "plim_train_options_set_resume", |o| {
-                        plim_train_options_set_resume(o, pointer(&path))
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_resume(pointer(&path)));
                 }
                 66 => {
                     let (delta, every) = (self.real(), self.size(3));
                     let (smallest, largest) = (self.size(4), self.size(16));
-                    self.set(Kind::Options, "plim_train_options_set_adaptive", |o| {
-                        plim_train_options_set_adaptive(o, delta, every, smallest, largest)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_adaptive(delta, every, smallest, largest));
                 }
                 67 => {
                     let (with, data) = self.progress();
-                    self.set(Kind::Options, "plim_train_options_set_progress", |o| {
-                        plim_train_options_set_progress(o, with, data)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_progress(with, data));
                 }
                 68 => {
                     let (model, graph) = (self.pick::<plim_model>(Kind::Model), self.pick::<plim_graph>(Kind::Graph));
@@ -1095,9 +1098,7 @@ impl Machine<'_> {
                     self.context.model.set(model.addr());
                     self.context.graph.set(graph.addr());
                     self.context.answer.set(i32::from(self.input.byte() > 0xe0));
-                    self.make(Kind::History, "plim_train", |out| {
-                        plim_train(model, graph, estimator, optimizer, options, out)
-                    });
+                    make!(self, Kind::History, plim_train(model, graph, estimator, optimizer, options));
                     self.finite(model);
                 }
                 69 => {
@@ -1107,10 +1108,7 @@ impl Machine<'_> {
                 70 => {
                     let history = self.pick::<plim_history>(Kind::History);
                     let column = self.constant(7);
-                    let mut room = self.room::<f64>(plim_history_num_epochs(history));
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_history_copy", || plim_history_copy(history, column, to, told));
-                    room.check("plim_history_copy", status);
+                    fill!(self, plim_history_num_epochs(history), plim_history_copy(history, column));
                 }
                 _ => self.free_one(Kind::History),
             }
@@ -1130,33 +1128,26 @@ impl Machine<'_> {
         // SAFETY: as in `graph`.
         unsafe {
             match function {
-                72 => self.number("plim_bound_strongly_convex_iterate", |out| {
-                    plim_bound_strongly_convex_iterate(a, b, c, t, out)
-                }),
-                73 => self.number("plim_bound_strongly_convex_average", |out| {
-                    plim_bound_strongly_convex_average(a, b, c, t, out)
-                }),
-                74 => self.number("plim_bound_strongly_convex_value", |out| {
-                    plim_bound_strongly_convex_value(a, b, c, d, t, out)
-                }),
+                72 => number!(self, plim_bound_strongly_convex_iterate(a, b, c, t)),
+                73 => number!(self, plim_bound_strongly_convex_average(a, b, c, t)),
+                74 => number!(self, plim_bound_strongly_convex_value(a, b, c, d, t)),
                 75 => {
                     let e = self.real();
-                    self.number("plim_bound_constant_step", |out| plim_bound_constant_step(a, b, c, d, t, e, out));
+                    number!(self, plim_bound_constant_step(a, b, c, d, t, e));
                 }
-                76 => self.number("plim_bound_convex_average", |out| plim_bound_convex_average(a, b, c, d, t, out)),
-                77 => self
-                    .number("plim_bound_nonconvex_gradient", |out| plim_bound_nonconvex_gradient(a, b, c, d, t, out)),
+                76 => number!(self, plim_bound_convex_average(a, b, c, d, t)),
+                77 => number!(self, plim_bound_nonconvex_gradient(a, b, c, d, t)),
                 78 => {
                     let len = self.input.below(6);
                     let deltas: Vec<f64> = (0..len).map(|_| self.real()).collect();
                     let deltas = self.list(deltas);
                     let t = if deltas.pointer.is_null() { t } else { deltas.len + 1 };
-                    self.number("plim_bound_linear", |out| plim_bound_linear(a, b, deltas.pointer, t, c, out));
+                    number!(self, plim_bound_linear(a, b, deltas.pointer, t, c));
                 }
-                79 => self.number("plim_sample_size", |out| plim_sample_size(a, b, t, c, out)),
+                79 => number!(self, plim_sample_size(a, b, t, c)),
                 80 => {
                     let size = self.size(200);
-                    self.number("plim_sample_epsilon", |out| plim_sample_epsilon(a, b, t, size, out));
+                    number!(self, plim_sample_epsilon(a, b, t, size));
                 }
                 _ => {
                     let len = self.input.below(5);
@@ -1166,9 +1157,7 @@ impl Machine<'_> {
                     }
                     let size = self.size(200);
                     let [deltas, cs, taus] = arrays.map(|values| self.array(values));
-                    self.number("plim_sample_delta", |out| {
-                        plim_sample_delta(deltas.pointer, cs.pointer, taus.pointer, len, t, a, size, out)
-                    });
+                    number!(self, plim_sample_delta(deltas.pointer, cs.pointer, taus.pointer, len, t, a, size));
                 }
             }
         }
@@ -1189,7 +1178,7 @@ impl Machine<'_> {
         unsafe {
             match function {
                 82 => {
-                    let status = self.make(Kind::Probe, "plim_probe_options_new", |out| plim_probe_options_new(out));
+                    let status = make!(self, Kind::Probe, plim_probe_options_new());
                     if status == PLIM_OK {
                         let probe = without_provenance_mut(self.live[self.live.len() - 1].1);
                         assert_eq!(plim_probe_options_set_draws(probe, 2 + self.input.below(12)), PLIM_OK);
@@ -1198,36 +1187,31 @@ impl Machine<'_> {
                 83 => self.free_one(Kind::Probe),
                 84 => {
                     let draws = self.input.below(32);
-                    self.set(Kind::Probe, "plim_probe_options_set_draws", |p| plim_probe_options_set_draws(p, draws));
+                    set!(self, Kind::Probe, plim_probe_options_set_draws(draws));
                 }
                 85 => {
                     let seed = self.input.word();
-                    self.set(Kind::Probe, "plim_probe_options_set_seed", |p| plim_probe_options_set_seed(p, seed));
+                    set!(self, Kind::Probe, plim_probe_options_set_seed(seed));
                 }
                 86 => {
                     let nodes = self.nodes(5);
                     let nodes = self.list(nodes);
-                    self.set(Kind::Probe, "plim_probe_options_set_batch", |p| {
-                        plim_probe_options_set_batch(p, nodes.pointer, nodes.len)
-                    });
+                    set!(self, Kind::Probe, plim_probe_options_set_batch(nodes.pointer, nodes.len));
                 }
                 87 => {
                     let (with, data) = self.progress();
-                    self.set(Kind::Probe, "plim_probe_options_set_progress", |p| {
-                        plim_probe_options_set_progress(p, with, data)
-                    });
+                    set!(self, Kind::Probe, plim_probe_options_set_progress(with, data));
                 }
                 88 | 89 => {
                     let (estimator, model) = (self.pick(Kind::Estimator), self.pick::<plim_model>(Kind::Model));
                     let (graph, probe) = (self.pick::<plim_graph>(Kind::Graph), self.pick_probe());
-                    let (num_sizes, num_deltas) = (self.input.below(3), self.input.below(3));
-                    let sizes: Vec<usize> = (0..num_sizes).map(|_| self.size(6)).collect();
-                    let deltas: Vec<f64> = (0..num_deltas).map(|_| self.real()).collect();
-                    let (sizes, deltas) = (self.list(sizes), self.list(deltas));
+                    let (sizes, deltas) = self.sizes_and_deltas();
                     self.context.model.set(model.addr());
                     self.context.graph.set(graph.addr());
                     if function == 89 {
-                        self.make(Kind::Tail, "plim_tail_new", |out| {
+                        make!(
+                            self,
+                            Kind::Tail,
                             plim_tail_new(
                                 estimator,
                                 model,
@@ -1236,28 +1220,25 @@ impl Machine<'_> {
                                 sizes.len,
                                 deltas.pointer,
                                 deltas.len,
-                                probe,
-                                out,
+                                probe
                             )
-                        });
+                        );
                         return;
                     }
                     let mut room = self.room::<f64>(sizes.len.min(2) * deltas.len.min(2));
                     let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_tail_probability", || {
-                        plim_tail_probability(
-                            estimator,
-                            model,
-                            graph,
-                            sizes.pointer,
-                            sizes.len,
-                            deltas.pointer,
-                            deltas.len,
-                            probe,
-                            to,
-                            told,
-                        )
-                    });
+                    let status = call!(plim_tail_probability(
+                        estimator,
+                        model,
+                        graph,
+                        sizes.pointer,
+                        sizes.len,
+                        deltas.pointer,
+                        deltas.len,
+                        probe,
+                        to,
+                        told
+                    ));
                     room.check("plim_tail_probability", status);
                 }
                 90 => {
@@ -1267,7 +1248,7 @@ impl Machine<'_> {
                     let mut values = [f64::MARK; 4];
                     let told = if self.input.byte() < 0xc0 { 4 } else { 0 };
                     let to = values.as_mut_ptr();
-                    let status = call("plim_tail_copy", || plim_tail_copy(tail, what, to, told));
+                    let status = call!(plim_tail_copy(tail, what, to, told));
                     assert!(status == PLIM_OK || values.iter().all(|x| x.is_mark()), "plim_tail_copy: {status}");
                 }
                 91 => {
@@ -1286,9 +1267,8 @@ impl Machine<'_> {
                     let wanted = self.input.byte();
                     let at = out.as_mut_ptr();
                     let place = |i: usize| if wanted >> i & 1 == 0 { at.add(i) } else { null_mut() };
-                    let status = call("plim_tail_fit", || {
-                        plim_tail_fit(sizes.pointer, shares.pointer, len, draws, place(0), place(1), place(2))
-                    });
+                    let status =
+                        call!(plim_tail_fit(sizes.pointer, shares.pointer, len, draws, place(0), place(1), place(2)));
                     assert!(status == PLIM_OK || out.iter().all(|x| x.is_mark()), "plim_tail_fit: {status}");
                 }
                 94 => {
@@ -1297,9 +1277,7 @@ impl Machine<'_> {
                     let (delta, epsilon, t) = (self.real(), self.real(), self.size(20));
                     self.context.model.set(model.addr());
                     self.context.graph.set(graph.addr());
-                    self.make(Kind::Plan, "plim_plan_new", |out| {
-                        plim_plan_new(estimator, model, graph, delta, epsilon, t, probe, out)
-                    });
+                    make!(self, Kind::Plan, plim_plan_new(estimator, model, graph, delta, epsilon, t, probe));
                 }
                 95 => {
                     let plan = self.pick::<plim_plan>(Kind::Plan);
@@ -1309,21 +1287,18 @@ impl Machine<'_> {
                 }
                 96 => {
                     let plan = self.pick::<plim_plan>(Kind::Plan);
-                    let mut room = self.room::<usize>(plim_plan_num_sizes(plan));
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_plan_copy_sizes", || plim_plan_copy_sizes(plan, to, told));
-                    room.check("plim_plan_copy_sizes", status);
+                    fill!(self, plim_plan_num_sizes(plan), plim_plan_copy_sizes(plan));
                 }
                 97 => {
                     let (plan, what) = (self.pick(Kind::Plan), self.constant(9));
-                    self.number("plim_plan_get", |out| plim_plan_get(plan, what, out));
+                    number!(self, plim_plan_get(plan, what));
                 }
                 98 => {
                     let plan = self.pick(Kind::Plan);
                     let mut text = [c_char::MARK; PLIM_PLAN_TEXT_SIZE];
                     let told = self.input.one_of(&[PLIM_PLAN_TEXT_SIZE, PLIM_PLAN_TEXT_SIZE, 0, 1, 40]);
                     let to = text.as_mut_ptr();
-                    let status = call("plim_plan_describe", || plim_plan_describe(plan, to, told));
+                    let status = call!(plim_plan_describe(plan, to, told));
                     match status {
                         PLIM_OK => assert!(CStr::from_ptr(text.as_ptr()).to_bytes().len() < told),
                         _ => assert!(text.iter().all(|x| x.is_mark()), "plim_plan_describe: {status}"),

@@ -1,7 +1,7 @@
 //! Rankings, and what is told while a call works.
 
 use super::super::promise::call;
-use super::{Kind, List, Machine, Mark, pointer};
+use super::{Kind, Machine, Mark, pointer};
 use plimsoll::capi::*;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut, without_provenance_mut};
@@ -27,11 +27,9 @@ impl Machine<'_> {
         if self.input.byte() >= 0xc0 {
             return self.pick(Kind::Model);
         }
-        let scores = |(kind, handle): &&(Kind, usize)| {
-            *kind == Kind::Model && Self::output_width(without_provenance_mut(*handle)) == 1
-        };
-        if let Some((_, handle)) = self.live.iter().rev().find(scores) {
-            return without_provenance_mut(*handle);
+        let scores = |handle: usize| Self::output_width(without_provenance_mut(handle)) == 1;
+        if let Some(handle) = self.last_live(Kind::Model, scores) {
+            return without_provenance_mut(handle);
         }
         let mut model = null_mut();
         // SAFETY: an array of the length told, and a place for a handle.
@@ -45,11 +43,9 @@ impl Machine<'_> {
         if self.input.byte() >= 0xc0 {
             return self.pick(Kind::Estimator);
         }
-        let ranks = |(kind, handle): &&(Kind, usize)| {
-            *kind == Kind::Estimator && plim_estimator_property(without_provenance_mut(*handle)) & 1 != 0
-        };
-        if let Some((_, handle)) = self.live.iter().rev().find(ranks) {
-            return without_provenance_mut(*handle);
+        let ranks = |handle: usize| plim_estimator_property(without_provenance_mut(handle)) & 1 != 0;
+        if let Some(handle) = self.last_live(Kind::Estimator, ranks) {
+            return without_provenance_mut(handle);
         }
         let mut estimator = null_mut();
         // SAFETY: a place for a handle.
@@ -87,40 +83,29 @@ impl Machine<'_> {
             match function - FIRST {
                 0 => {
                     let pairs = self.size(4);
-                    self.make(Kind::Estimator, "plim_estimator_pairs", |out| plim_estimator_pairs(pairs, out));
+                    make!(self, Kind::Estimator, plim_estimator_pairs(pairs));
                 }
                 1 => {
                     let (documents, normalized) = (self.size(4), self.constant(1));
-                    self.make(Kind::Estimator, "plim_estimator_separate", |out| {
-                        plim_estimator_separate(documents, normalized, out)
-                    });
+                    make!(self, Kind::Estimator, plim_estimator_separate(documents, normalized));
                 }
                 2 => {
                     let (model, graph) = (self.pick(Kind::Model), self.pick(Kind::Graph));
                     let split = self.constant(2);
                     let classes = Self::output_width(model);
-                    let mut room = self.room::<usize>(classes * classes);
-                    let (to, told) = (room.pointer(), room.told);
-                    let status = call("plim_model_confusion", || plim_model_confusion(model, graph, split, to, told));
-                    room.check("plim_model_confusion", status);
+                    fill!(self, classes * classes, plim_model_confusion(model, graph, split));
                 }
                 3 => {
                     let (level, (with, data)) = (self.constant(3), self.logger());
-                    self.set(Kind::Probe, "plim_probe_options_set_log", |o| {
-                        plim_probe_options_set_log(o, level, with, data)
-                    });
+                    set!(self, Kind::Probe, plim_probe_options_set_log(level, with, data));
                 }
                 4 => {
                     let (level, (with, data)) = (self.constant(3), self.logger());
-                    self.set(Kind::Options, "plim_train_options_set_log", |o| {
-                        plim_train_options_set_log(o, level, with, data)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_log(level, with, data));
                 }
                 5 => {
                     let monitor = self.constant(3);
-                    self.set(Kind::Options, "plim_train_options_set_monitor", |o| {
-                        plim_train_options_set_monitor(o, monitor)
-                    });
+                    set!(self, Kind::Options, plim_train_options_set_monitor(monitor));
                 }
                 6 => {
                     let (n, d) = (self.size(8), self.size(3));
@@ -132,9 +117,7 @@ impl Machine<'_> {
                     // What is not there would be a broken promise.
                     let values = if d > 3 || n > 8 { null() } else { values.pointer };
                     let relevance = if n > 8 { null() } else { relevance.pointer };
-                    self.make(Kind::Ranking, "plim_rank_data_new", |out| {
-                        plim_rank_data_new(n, d, values, relevance, queries, offsets.pointer, out)
-                    });
+                    make!(self, Kind::Ranking, plim_rank_data_new(n, d, values, relevance, queries, offsets.pointer));
                 }
                 7 => {
                     let (n, d) = (self.input.below(9), self.size(3));
@@ -144,7 +127,9 @@ impl Machine<'_> {
                     let (relevance, offsets) = (self.array(relevance), self.offsets(n));
                     let queries = offsets.len() - 1;
                     let offsets = self.array(offsets);
-                    self.make(Kind::Ranking, "plim_rank_data_new_sparse", |out| {
+                    make!(
+                        self,
+                        Kind::Ranking,
                         plim_rank_data_new_sparse(
                             n,
                             d,
@@ -153,17 +138,16 @@ impl Machine<'_> {
                             weights,
                             relevance.pointer,
                             queries,
-                            offsets.pointer,
-                            out,
+                            offsets.pointer
                         )
-                    });
+                    );
                 }
                 8 => {
                     let (path, d) = (self.path(), self.size(4));
                     if self.input.byte() < 0xc0 {
                         let _ = std::fs::write(self.folder.path().join("a"), TEXT); // unless it is a folder
                     }
-                    self.make(Kind::Ranking, "plim_rank_data_load", |out| plim_rank_data_load(pointer(&path), d, out));
+                    make!(self, Kind::Ranking, plim_rank_data_load(pointer(&path), d));
                 }
                 9 => self.free_one(Kind::Ranking),
                 10 => {
@@ -171,26 +155,24 @@ impl Machine<'_> {
                     let split = self.constant(2);
                     // Twice itself, again and again, would be large soon.
                     let other = if plim_rank_data_num_documents(other) > 64 { null_mut() } else { other };
-                    self.set(Kind::Ranking, "plim_rank_data_append", |r| plim_rank_data_append(r, other, split));
+                    set!(self, Kind::Ranking, plim_rank_data_append(other, split));
                 }
                 11 => {
                     let reference = match self.input.byte() {
                         0..=0x7f => null_mut(),
                         _ => self.pick::<plim_rank_data>(Kind::Ranking),
                     };
-                    self.set(Kind::Ranking, "plim_rank_data_standardize", |r| plim_rank_data_standardize(r, reference));
+                    set!(self, Kind::Ranking, plim_rank_data_standardize(reference));
                 }
                 12 => {
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
                     let queries = self.nodes(plim_rank_data_num_queries(ranking));
                     let (split, queries) = (self.constant(2), self.list(queries));
-                    call("plim_rank_data_set_split", || {
-                        plim_rank_data_set_split(ranking, split, queries.pointer, queries.len)
-                    });
+                    call!(plim_rank_data_set_split(ranking, split, queries.pointer, queries.len));
                 }
                 13 => {
                     let (cutoff, gain) = (self.size(4), self.constant(1));
-                    self.set(Kind::Ranking, "plim_rank_data_set_ndcg", |r| plim_rank_data_set_ndcg(r, cutoff, gain));
+                    set!(self, Kind::Ranking, plim_rank_data_set_ndcg(cutoff, gain));
                 }
                 14 => {
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
@@ -205,38 +187,24 @@ impl Machine<'_> {
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
                     let split = self.constant(2);
                     let needed = plim_rank_data_split_size(ranking, split);
-                    self.fill::<i32>("plim_rank_data_copy_split", needed, |to, told| {
-                        plim_rank_data_copy_split(ranking, split, to, told)
-                    });
+                    fill!(self, needed, plim_rank_data_copy_split(ranking, split));
                 }
                 16 => {
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
                     let queries = plim_rank_data_num_queries(ranking);
-                    self.fill::<i64>("plim_rank_data_copy_offsets", queries + usize::from(queries > 0), |to, told| {
-                        plim_rank_data_copy_offsets(ranking, to, told)
-                    });
+                    fill!(self, queries + usize::from(queries > 0), plim_rank_data_copy_offsets(ranking));
                 }
                 17 => {
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
-                    self.fill::<i32>(
-                        "plim_rank_data_copy_relevance",
-                        plim_rank_data_num_documents(ranking),
-                        |to, told| plim_rank_data_copy_relevance(ranking, to, told),
-                    );
+                    fill!(self, plim_rank_data_num_documents(ranking), plim_rank_data_copy_relevance(ranking));
                 }
                 18 => {
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
-                    self.fill::<i64>(
-                        "plim_rank_data_copy_query_ids",
-                        plim_rank_data_num_queries(ranking),
-                        |to, told| plim_rank_data_copy_query_ids(ranking, to, told),
-                    );
+                    fill!(self, plim_rank_data_num_queries(ranking), plim_rank_data_copy_query_ids(ranking));
                 }
                 19 => {
                     let (model, ranking) = (self.pick_scorer(), self.pick::<plim_rank_data>(Kind::Ranking));
-                    self.fill::<f32>("plim_rank_score", plim_rank_data_num_documents(ranking), |to, told| {
-                        plim_rank_score(model, ranking, to, told)
-                    });
+                    fill!(self, plim_rank_data_num_documents(ranking), plim_rank_score(model, ranking));
                 }
                 20 => {
                     let (model, ranking) = (self.pick_scorer(), self.pick::<plim_rank_data>(Kind::Ranking));
@@ -244,9 +212,7 @@ impl Machine<'_> {
                     let mut values = [f64::MARK; 3];
                     let at = values.as_mut_ptr();
                     let place = |i: usize| if wanted >> i & 1 == 0 { at.add(i) } else { null_mut() };
-                    let status = call("plim_rank_evaluate", || {
-                        plim_rank_evaluate(model, ranking, split, place(0), place(1), place(2))
-                    });
+                    let status = call!(plim_rank_evaluate(model, ranking, split, place(0), place(1), place(2)));
                     for (i, value) in values.iter().enumerate() {
                         let given = status == PLIM_OK && wanted >> i & 1 == 0;
                         assert_eq!(value.is_mark(), !given, "plim_rank_evaluate: {status}");
@@ -257,31 +223,16 @@ impl Machine<'_> {
                     let (model, ranking) = (self.pick_scorer(), self.pick::<plim_rank_data>(Kind::Ranking));
                     let (split, measure) = (self.constant(2), self.constant(2));
                     let needed = plim_rank_data_split_size(ranking, split);
-                    self.fill::<f64>("plim_rank_measure", needed, |to, told| {
-                        plim_rank_measure(model, ranking, split, measure, to, told)
-                    });
+                    fill!(self, needed, plim_rank_measure(model, ranking, split, measure));
                 }
                 22 => {
                     let (estimator, model) = (self.pick_ranker(), self.pick_scorer());
                     let ranking = self.pick::<plim_rank_data>(Kind::Ranking);
                     let queries = self.nodes(plim_rank_data_num_queries(ranking));
-                    let queries = if self.input.byte() & 1 == 0 {
-                        List { _values: Vec::new(), pointer: null(), len: 0 }
-                    } else {
-                        self.list(queries)
-                    };
-                    let mut room = self.room::<f32>(plim_model_num_parameters(model));
-                    let (to, told) = (room.pointer(), room.told);
-                    let mut loss = f64::MARK;
-                    let place = if self.input.byte() & 1 == 0 { &raw mut loss } else { null_mut() };
-                    let status = call("plim_rank_gradient", || {
-                        plim_rank_gradient(estimator, model, ranking, queries.pointer, queries.len, to, told, place)
+                    let queries = self.list_or_none(queries);
+                    self.gradient("plim_rank_gradient", model, |to, told, loss| {
+                        plim_rank_gradient(estimator, model, ranking, queries.pointer, queries.len, to, told, loss)
                     });
-                    room.check("plim_rank_gradient", status);
-                    assert!(status == PLIM_OK || loss.is_mark(), "a failed gradient wrote its loss");
-                    if status == PLIM_OK {
-                        assert!(room.values[..room.needed].iter().all(|g| g.is_finite()), "not finite");
-                    }
                 }
                 23 => {
                     let (model, ranking) = (self.pick_scorer(), self.pick::<plim_rank_data>(Kind::Ranking));
@@ -289,20 +240,17 @@ impl Machine<'_> {
                     let options = self.pick(Kind::Options);
                     self.context.model.set(model.addr());
                     self.context.answer.set(i32::from(self.input.byte() > 0xe0));
-                    self.make(Kind::History, "plim_rank_train", |out| {
-                        plim_rank_train(model, ranking, estimator, optimizer, options, out)
-                    });
+                    make!(self, Kind::History, plim_rank_train(model, ranking, estimator, optimizer, options));
                     self.finite(model);
                 }
                 24 => {
                     let (estimator, model) = (self.pick_ranker(), self.pick_scorer());
                     let (ranking, probe) = (self.pick::<plim_rank_data>(Kind::Ranking), self.pick_probe());
-                    let (num_sizes, num_deltas) = (self.input.below(3), self.input.below(3));
-                    let sizes: Vec<usize> = (0..num_sizes).map(|_| self.size(6)).collect();
-                    let deltas: Vec<f64> = (0..num_deltas).map(|_| self.real()).collect();
-                    let (sizes, deltas) = (self.list(sizes), self.list(deltas));
+                    let (sizes, deltas) = self.sizes_and_deltas();
                     self.context.model.set(model.addr());
-                    self.make(Kind::Tail, "plim_rank_tail_new", |out| {
+                    make!(
+                        self,
+                        Kind::Tail,
                         plim_rank_tail_new(
                             estimator,
                             model,
@@ -311,36 +259,25 @@ impl Machine<'_> {
                             sizes.len,
                             deltas.pointer,
                             deltas.len,
-                            probe,
-                            out,
+                            probe
                         )
-                    });
+                    );
                 }
                 25 => {
                     let (estimator, model) = (self.pick_ranker(), self.pick_scorer());
                     let (ranking, probe) = (self.pick::<plim_rank_data>(Kind::Ranking), self.pick_probe());
                     let (delta, epsilon, t) = (self.real(), self.real(), self.size(20));
                     self.context.model.set(model.addr());
-                    self.make(Kind::Plan, "plim_rank_plan_new", |out| {
-                        plim_rank_plan_new(estimator, model, ranking, delta, epsilon, t, probe, out)
-                    });
+                    make!(self, Kind::Plan, plim_rank_plan_new(estimator, model, ranking, delta, epsilon, t, probe));
                 }
                 _ => {
                     let classes = self.size(3);
                     let counts: Vec<usize> = (0..classes.min(3).pow(2)).map(|_| self.size(9)).collect();
                     let counts = self.array(counts);
                     let counts = if classes > 3 { null() } else { counts.pointer };
-                    self.number("plim_confusion_macro_f1", |out| plim_confusion_macro_f1(counts, classes, out));
+                    number!(self, plim_confusion_macro_f1(counts, classes));
                 }
             }
         }
-    }
-
-    /// A call that fills a buffer.
-    fn fill<T: Mark>(&mut self, function: &str, needed: usize, work: impl FnOnce(*mut T, usize) -> plim_status) {
-        let mut room = self.room::<T>(needed);
-        let (to, told) = (room.pointer(), room.told);
-        let status = call(function, || work(to, told));
-        room.check(function, status);
     }
 }

@@ -1,7 +1,6 @@
 //! Schedules, clipping and moving averages of optimizers.
 
-use super::super::promise::call;
-use super::{Kind, Machine, Mark, Room, rank};
+use super::{Kind, Machine, rank};
 use plimsoll::capi::*;
 
 /// The first of these functions, and how many they are.
@@ -16,33 +15,24 @@ impl Machine<'_> {
         // SAFETY: as in `graph`.
         unsafe {
             match function - FIRST {
-                0 => self.set(kind, "plim_optimizer_set_step_decay", |o| {
-                    plim_optimizer_set_step_decay(o, length, unit, value)
-                }),
-                1 => self.set(kind, "plim_optimizer_set_cosine", |o| plim_optimizer_set_cosine(o, length, unit, value)),
-                2 => self.set(kind, "plim_optimizer_set_warmup", |o| plim_optimizer_set_warmup(o, length, unit, value)),
-                3 => self
-                    .set(kind, "plim_optimizer_set_plateau", |o| plim_optimizer_set_plateau(o, value, length, other)),
-                4 => self.set(kind, "plim_optimizer_report", |o| plim_optimizer_report(o, value)),
-                5 => self.set(kind, "plim_optimizer_end_epoch", |o| plim_optimizer_end_epoch(o)),
+                0 => set!(self, kind, plim_optimizer_set_step_decay(length, unit, value)),
+                1 => set!(self, kind, plim_optimizer_set_cosine(length, unit, value)),
+                2 => set!(self, kind, plim_optimizer_set_warmup(length, unit, value)),
+                3 => set!(self, kind, plim_optimizer_set_plateau(value, length, other)),
+                4 => set!(self, kind, plim_optimizer_report(value)),
+                5 => set!(self, kind, plim_optimizer_end_epoch()),
                 6 => {
                     let step = plim_optimizer_step_size(self.pick(kind));
                     assert!(step >= 0.0 && step.is_finite(), "a step of {step}");
                 }
-                7 => self.set(kind, "plim_optimizer_set_betas", |o| plim_optimizer_set_betas(o, value, other)),
-                8 => self.set(kind, "plim_optimizer_set_epsilon", |o| plim_optimizer_set_epsilon(o, value)),
-                9 => self.set(kind, "plim_optimizer_set_clip", |o| plim_optimizer_set_clip(o, value)),
-                10 => self.set(kind, "plim_optimizer_set_ema", |o| plim_optimizer_set_ema(o, value)),
+                7 => set!(self, kind, plim_optimizer_set_betas(value, other)),
+                8 => set!(self, kind, plim_optimizer_set_epsilon(value)),
+                9 => set!(self, kind, plim_optimizer_set_clip(value)),
+                10 => set!(self, kind, plim_optimizer_set_ema(value)),
                 11 => {
-                    let optimizer = self.pick(kind);
-                    let mut room =
-                        Room { values: vec![f32::MARK; 256].into_boxed_slice(), null: false, needed: 256, told: 256 };
-                    let told = if self.input.byte() < 0xe0 { 256 } else { 0 };
-                    let to = room.pointer();
-                    let status = call("plim_optimizer_ema", || plim_optimizer_ema(optimizer, to, told));
-                    room.check("plim_optimizer_ema", status);
+                    self.average("plim_optimizer_ema", |optimizer, to, told| plim_optimizer_ema(optimizer, to, told));
                 }
-                _ => self.set(Kind::Options, "plim_train_options_set_ema", |o| plim_train_options_set_ema(o, unit)),
+                _ => set!(self, Kind::Options, plim_train_options_set_ema(unit)),
             }
         }
     }
