@@ -9,39 +9,14 @@
    `sizes` are the sample sizes by layer, input first; without them the estimator is the unbiased one. SGD has the step c/sqrt(k).
    A `tail` is measured at the initial parameters of seed `seed`; `grid` has the sample sizes. With test=1 the test accuracy
    is taken after each epoch, inside the progress callback, and so outside the seconds. */
+#include "../benches/c/arguments.h"
 #include <math.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        plim_status status_ = (call);                                                              \
-        if (status_ != PLIM_OK) {                                                                  \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status_), plim_last_error());  \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
 enum { MOST = 64, MOST_EPOCHS = 10000 };
-
-static int argument_count;
-static char **arguments;
-
-/* The value of `name=value`, or `otherwise`. */
-static const char *text(const char *name, const char *otherwise) {
-    const size_t length = strlen(name);
-    for (int i = 2; i < argument_count; i++) {
-        if (strncmp(arguments[i], name, length) == 0 && arguments[i][length] == '=') return arguments[i] + length + 1;
-    }
-    return otherwise;
-}
-
-static double number(const char *name, double otherwise) {
-    const char *value = text(name, NULL);
-    return value == NULL ? otherwise : strtod(value, NULL);
-}
 
 /* Reads numbers between commas; returns their count. */
 static size_t list(const char *name, double *values) {
@@ -96,7 +71,7 @@ static void train(plim_model *model, const plim_graph *graph, plim_estimator *es
     static const char *const names[] = {"train_loss", "val_loss", "val_accuracy", "seconds", "batch_loss"};
     static struct watch watch;
     const int adam = strcmp(text("optimizer", "sgd"), "adam") == 0;
-    const double step = number("step", 1);
+    const double step = real("step", 1);
     plim_optimizer *optimizer = NULL;
     plim_train_options *options = NULL;
     plim_history *history = NULL;
@@ -106,13 +81,13 @@ static void train(plim_model *model, const plim_graph *graph, plim_estimator *es
     CHECK(adam ? plim_optimizer_adam(step, &optimizer) : plim_optimizer_sgd(step, &optimizer));
     if (!adam) CHECK(plim_optimizer_set_schedule(optimizer, PLIM_SCHEDULE_INVERSE_SQRT));
     CHECK(plim_train_options_new(&options));
-    CHECK(plim_train_options_set_epochs(options, (size_t)number("epochs", 100)));
-    CHECK(plim_train_options_set_batch_size(options, (size_t)number("batch", 256)));
-    CHECK(plim_train_options_set_seed(options, (uint64_t)number("seed", 0)));
-    CHECK(plim_train_options_set_evaluate_every(options, (size_t)number("evaluate", 1)));
+    CHECK(plim_train_options_set_epochs(options, whole("epochs", 100)));
+    CHECK(plim_train_options_set_batch_size(options, whole("batch", 256)));
+    CHECK(plim_train_options_set_seed(options, (uint64_t)real("seed", 0)));
+    CHECK(plim_train_options_set_evaluate_every(options, whole("evaluate", 1)));
     watch.model = model;
     watch.graph = graph;
-    if (number("test", 1) != 0) CHECK(plim_train_options_set_progress(options, look, &watch));
+    if (real("test", 1) != 0) CHECK(plim_train_options_set_progress(options, look, &watch));
     CHECK(plim_train(model, graph, estimator, optimizer, options, &history));
     CHECK(plim_model_evaluate(model, graph, PLIM_SPLIT_TEST, NULL, &accuracy));
 
@@ -141,8 +116,8 @@ static void tail(const plim_model *model, const plim_graph *graph, const plim_es
     plim_tail *result = NULL;
 
     CHECK(plim_probe_options_new(&options));
-    CHECK(plim_probe_options_set_draws(options, (size_t)number("draws", 10000)));
-    CHECK(plim_probe_options_set_seed(options, (uint64_t)number("seed", 0)));
+    CHECK(plim_probe_options_set_draws(options, whole("draws", 10000)));
+    CHECK(plim_probe_options_set_seed(options, (uint64_t)real("seed", 0)));
     CHECK(plim_tail_new(estimator, model, graph, grid, num_sizes, deltas, num_deltas, options, &result));
     printf("{\"norm\": %.9g, ", plim_tail_norm(result));
     for (int32_t what = 0; what < 6; what++) {
@@ -159,7 +134,7 @@ int main(int argc, char **argv) {
     plim_model *model = NULL;
     plim_estimator *estimator = NULL;
 
-    argument_count = argc;
+    num_arguments = argc;
     arguments = argv;
     if (argc < 3 || (strcmp(argv[1], "train") && strcmp(argv[1], "tail") && strcmp(argv[1], "save"))) {
         fprintf(stderr, "usage: %s train|tail|save data=FILE name=value ...\n", argv[0]);
@@ -172,23 +147,23 @@ int main(int argc, char **argv) {
         plim_graph_free(graph);
         return puts("{}") < 0;
     }
-    if (number("normalize", 0) != 0) CHECK(plim_graph_normalize_features(graph));
-    if (number("cache", 1) == 0) CHECK(plim_graph_set_cache(graph, 0));
+    if (real("normalize", 0) != 0) CHECK(plim_graph_normalize_features(graph));
+    if (real("cache", 1) == 0) CHECK(plim_graph_set_cache(graph, 0));
 
-    layers = (size_t)number("layers", 2);
+    layers = whole("layers", 2);
     widths[0] = plim_graph_num_features(graph);
-    widths[1] = (size_t)number("hidden", 16);
+    widths[1] = whole("hidden", 16);
     widths[layers == 1 ? 1 : 2] = plim_graph_num_classes(graph);
-    CHECK(plim_model_gcn(widths, layers == 1 ? 2 : 3, (uint64_t)number("seed", 0), &model));
+    CHECK(plim_model_gcn(widths, layers == 1 ? 2 : 3, (uint64_t)real("seed", 0), &model));
 
     const size_t count = size_list("sizes", sizes);
     if (count == 0) {
         CHECK(plim_estimator_unbiased(&estimator));
     } else {
         CHECK(plim_estimator_consistent(sizes, count, &estimator));
-        CHECK(plim_estimator_set_distribution(estimator, (int32_t)number("distribution", 0)));
+        CHECK(plim_estimator_set_distribution(estimator, (int32_t)real("distribution", 0)));
     }
-    CHECK(plim_estimator_set_seed(estimator, (uint64_t)number("seed", 0)));
+    CHECK(plim_estimator_set_seed(estimator, (uint64_t)real("seed", 0)));
     if (strcmp(argv[1], "train") == 0) train(model, graph, estimator);
     else tail(model, graph, estimator);
 

@@ -10,6 +10,7 @@ mod common;
 
 use common::layered::every_layer;
 use common::random::Random;
+use common::{random_graph, set_spread_features};
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Split};
 use plimsoll::model::Model;
@@ -107,6 +108,11 @@ fn counted<R>(work: impl FnOnce() -> R) -> (R, Count) {
     (result, count)
 }
 
+fn assert_allocates_nothing(times: usize, mut work: impl FnMut(), what: &str) {
+    let ((), count) = counted(|| (0..times).for_each(|_| work()));
+    assert_eq!((count.requests, count.requested), (0, 0), "{what}");
+}
+
 #[test]
 fn the_allocator_counts() {
     let (v, count) = counted(|| {
@@ -181,12 +187,10 @@ fn assert_later_gradients_allocate_nothing(graph: &Graph, size: usize, later: us
         let model = Model::gcn(widths, 1).unwrap();
         for (i, mut estimator) in estimators(graph, widths.len() - 1, size).into_iter().enumerate() {
             estimator.gradient(&model, graph, None).unwrap();
-            let ((), count) = counted(|| {
-                for _ in 0..later {
-                    estimator.gradient(&model, graph, None).unwrap();
-                }
-            });
-            assert_eq!((count.requests, count.requested), (0, 0), "widths {widths:?}, estimator {i}, {size} draws");
+            let work = || {
+                estimator.gradient(&model, graph, None).unwrap();
+            };
+            assert_allocates_nothing(later, work, &format!("widths {widths:?}, estimator {i}, {size} draws"));
         }
     }
 }
@@ -252,13 +256,8 @@ fn later_predictions_of_a_few_nodes_allocate_nothing() {
 fn a_full_step_with_two_layers_takes_one_matrix_of_nodes_and_hidden_numbers() {
     let (n, columns, per_row) = (6000, 200, 10);
     let mut random = Random::new(6);
-    let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
-    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
-    let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
-    let each = columns / per_row;
-    let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * each + random.below(each)) as i32).collect();
-    graph.set_sparse_features(columns, &indptr, &indices, &random.floats(n * per_row)).unwrap();
-    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    let mut graph = random_graph(n, 3 * n, &mut random);
+    set_spread_features(&mut graph, columns, per_row, &mut random);
     graph.set_split(Split::Train, &(0..4000).collect::<Vec<_>>()).unwrap();
     for (widths, room) in [
         (&[columns, 16, 3][..], n * (16 + 3)),
@@ -273,12 +272,10 @@ fn a_full_step_with_two_layers_takes_one_matrix_of_nodes_and_hidden_numbers() {
         // The signs of the hidden layer, the list of training nodes, the gradient, and some kilobytes for small things.
         let most = 4 * room + 2 * n + 4 * 4000 + 4 * parameters + (32 << 10);
         assert!(count.peak as usize <= most, "{widths:?}: {} bytes instead of {most}", count.peak);
-        let ((), count) = counted(|| {
-            for _ in 0..20 {
-                estimator.gradient(&model, &graph, None).unwrap();
-            }
-        });
-        assert_eq!((count.requests, count.requested), (0, 0), "{widths:?}");
+        let work = || {
+            estimator.gradient(&model, &graph, None).unwrap();
+        };
+        assert_allocates_nothing(20, work, &format!("{widths:?}"));
     }
 }
 
@@ -295,12 +292,10 @@ fn gradients_of_a_ranking_after_the_first_allocate_nothing() {
             [Estimator::full(), Estimator::unbiased(), Estimator::pairs(9).unwrap(), separate(false), separate(true)];
         for (i, mut estimator) in estimators.into_iter().enumerate() {
             estimator.gradient(&model, &data, None).unwrap();
-            let ((), count) = counted(|| {
-                for _ in 0..100 {
-                    estimator.gradient(&model, &data, None).unwrap();
-                }
-            });
-            assert_eq!((count.requests, count.requested), (0, 0), "widths {widths:?}, estimator {i}");
+            let work = || {
+                estimator.gradient(&model, &data, None).unwrap();
+            };
+            assert_allocates_nothing(100, work, &format!("widths {widths:?}, estimator {i}"));
         }
     }
 }
@@ -317,14 +312,13 @@ fn updates_after_the_first_allocate_nothing() {
         optimizer.set_warmup(Span { length: 10, unit: Unit::Updates }, 0.1).unwrap();
         optimizer.set_plateau(0.5, 2, 0.0).unwrap();
         optimizer.update(&mut w, &gradient).unwrap();
-        let ((), count) = counted(|| {
-            for _ in 0..100 {
-                optimizer.update(&mut w, &gradient).unwrap();
-                optimizer.report(1.0).unwrap();
-                optimizer.end_epoch();
-            }
-        });
-        assert_eq!((count.requests, count.requested), (0, 0), "{}", optimizer.rule_name());
+        let name = optimizer.rule_name();
+        let work = || {
+            optimizer.update(&mut w, &gradient).unwrap();
+            optimizer.report(1.0).unwrap();
+            optimizer.end_epoch();
+        };
+        assert_allocates_nothing(100, work, name);
     }
 }
 

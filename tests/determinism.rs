@@ -4,7 +4,7 @@
 mod common;
 
 use common::random::Random;
-use common::{bits, confident_graph, confident_model, distance, norm, reals};
+use common::{bits, confident_graph, confident_model, distance, norm, random_graph, reals, set_spread_features};
 use plimsoll::error::Error;
 use plimsoll::estimator::Estimator;
 use plimsoll::graph::{Graph, Operator, Split};
@@ -162,13 +162,8 @@ fn a_wide_sparse_ax_kept_or_not_gives_the_same_bits() {
 fn full_steps_over_most_nodes_have_the_same_bits_on_any_number_of_threads_and_every_time() {
     let (n, columns, per_row) = (6000, 200, 10);
     let mut random = Random::new(6);
-    let mut ends = || (0..6 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
-    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
-    let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
-    let each = columns / per_row;
-    let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * each + random.below(each)) as i32).collect();
-    graph.set_sparse_features(columns, &indptr, &indices, &random.floats(n * per_row)).unwrap();
-    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    let mut graph = random_graph(n, 6 * n, &mut random);
+    set_spread_features(&mut graph, columns, per_row, &mut random);
     let nodes: Vec<i32> = (0..n as i32).collect();
     graph.set_split(Split::Train, &random.choose(&nodes, 4000)).unwrap();
     assert!(Parts::of_sparse(n, per_row, columns, 16).within(columns, 3 * n).number() == 4);
@@ -199,10 +194,8 @@ fn a_wide_dense_ax_kept_or_not_gives_the_same_bits() {
     // 1000 columns: the sum over a batch is cut into two parts, and without ÂX each into chunks of 128 rows.
     let (n, width, classes) = (2000, 1000, 3);
     let mut random = Random::new(4);
-    let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
-    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    let mut graph = random_graph(n, 3 * n, &mut random);
     graph.set_features(width, &random.floats(n * width)).unwrap();
-    graph.set_labels(&(0..n).map(|v| (v % classes) as i32).collect::<Vec<_>>()).unwrap();
     graph.set_split(Split::Train, &(0..n as i32).collect::<Vec<_>>()).unwrap();
     let batch: Vec<i32> = (0..1100).map(|i| i * 3 % n as i32).collect();
     assert_eq!(Parts::of_dense(batch.len(), width, classes).number(), 2);

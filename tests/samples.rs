@@ -283,6 +283,22 @@ fn outcomes(size: usize, p: &[f64]) -> Vec<(Vec<usize>, f64)> {
     (0..=size).flat_map(with_first).collect()
 }
 
+/// Asserts that `found` counts outcomes of `size` draws of five cells with these probabilities. An outcome lacks its last number.
+fn assert_cells(mut found: HashMap<Vec<usize>, f64>, size: usize, p: &[f64], least_freedom: f64, name: &str) {
+    let cuts: f64 = found.values().sum();
+    let (mut observed, mut expected) = (Vec::new(), Vec::new());
+    for (counts, probability) in outcomes(size, p) {
+        observed.push(found.remove(&counts[..4]).unwrap_or_default());
+        expected.push(cuts * probability);
+    }
+    assert!(found.is_empty(), "{name}: impossible counts {found:?}");
+    assert!((expected.iter().sum::<f64>() - cuts).abs() < 1e-6);
+    let (statistic, freedom) = chi_square(&observed, &expected);
+    assert!(freedom >= least_freedom, "{name}: {freedom}");
+    let limit = chi_square_limit(freedom);
+    assert!(statistic <= limit, "{name}: χ² = {statistic} with {freedom} degrees of freedom, beyond {limit}");
+}
+
 #[test]
 fn how_often_each_useful_node_is_drawn_is_multinomial() {
     const CUTS: usize = 20_000;
@@ -310,17 +326,7 @@ fn how_often_each_useful_node_is_drawn_is_multinomial() {
         // Five cells: the four nodes and all the others.
         let mut p: Vec<f64> = dense::probabilities(&a_hat, &[0, 1], &distribution).to_vec();
         p = vec![p[0], p[1], p[2], p[3], p[4] + p[5]];
-        let (mut observed, mut expected) = (Vec::new(), Vec::new());
-        for (counts, probability) in outcomes(SIZE, &p) {
-            observed.push(found.remove(&counts[..4]).unwrap_or_default());
-            expected.push(CUTS as f64 * probability);
-        }
-        assert!(found.is_empty(), "{name}: impossible counts {found:?}");
-        assert!((expected.iter().sum::<f64>() - CUTS as f64).abs() < 1e-6);
-        let (statistic, freedom) = chi_square(&observed, &expected);
-        assert!(freedom >= 15.0, "{name}: {freedom}");
-        let limit = chi_square_limit(freedom);
-        assert!(statistic <= limit, "{name}: χ² = {statistic} with {freedom} degrees of freedom, beyond {limit}");
+        assert_cells(found, SIZE, &p, 15.0, name);
     }
 }
 
@@ -356,16 +362,7 @@ fn assert_multinomial(num_nodes: usize, size: usize, cuts: usize) {
         *found.entry(counts[..4].to_vec()).or_default() += 1.0;
     }
     let each = 1.0 / num_nodes as f64;
-    let (mut observed, mut expected) = (Vec::new(), Vec::new());
-    for (counts, probability) in outcomes(size, &[each, each, each, each, 1.0 - 4.0 * each]) {
-        observed.push(found.remove(&counts[..4]).unwrap_or_default());
-        expected.push(cuts as f64 * probability);
-    }
-    assert!(found.is_empty(), "impossible counts {found:?}");
-    let (statistic, freedom) = chi_square(&observed, &expected);
-    assert!(freedom >= 9.0, "{freedom}");
-    let limit = chi_square_limit(freedom);
-    assert!(statistic <= limit, "χ² = {statistic} with {freedom} degrees of freedom, beyond {limit}");
+    assert_cells(found, size, &[each, each, each, each, 1.0 - 4.0 * each], 9.0, "uniform");
 }
 
 #[test]

@@ -3,21 +3,13 @@
 #ifndef BENCH_H
 #define BENCH_H
 #define _GNU_SOURCE
+#include "arguments.h"
 #include <malloc.h>
 #include <plimsoll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        plim_status status_ = (call);                                                              \
-        if (status_ != PLIM_OK) {                                                                  \
-            fprintf(stderr, "%s\n%s: %s\n", #call, plim_status_name(status_), plim_last_error());  \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* Under callgrind, instructions count between start and stop only, if valgrind's header is available. */
 #if defined __has_include
@@ -36,27 +28,6 @@
 #define COUNT_STOP ((void)0)
 #define COUNTING 0
 #endif
-
-static int num_arguments;
-static char **arguments;
-
-/* The value of argument `name`, or `otherwise`. */
-static inline const char *text(const char *name, const char *otherwise) {
-    const size_t length = strlen(name);
-    for (int i = 1; i < num_arguments; i++)
-        if (!strncmp(arguments[i], name, length) && arguments[i][length] == '=') return arguments[i] + length + 1;
-    return otherwise;
-}
-
-static inline double real(const char *name, double otherwise) {
-    const char *value = text(name, NULL);
-    return value ? strtod(value, NULL) : otherwise;
-}
-
-static inline size_t whole(const char *name, size_t otherwise) {
-    const char *value = text(name, NULL);
-    return value ? (size_t)strtod(value, NULL) : otherwise; /* accepts 1e7 */
-}
 
 static inline void *room(size_t count, size_t size) {
     void *p = malloc(count * size);

@@ -42,6 +42,11 @@ static void check_refused(plim_status expected, const char *what) {
   }
 }
 
+static void check_bytes_refused(const void *data, size_t size, const char *what) {
+  files_write("graph.npz", data, size);
+  check_refused(PLIM_ERROR_BAD_FORMAT, what);
+}
+
 static void an_archive_of_numpy_s_is_a_graph(void) {
   static const float expected[6] = {3.0f, 4.0f, 6.0f, 8.0f, 8.0f, 10.0f}; /* AX, with the self-loop of node 2 */
   static const char junk[5] = "junk";
@@ -246,15 +251,7 @@ static bytes saved_graph(void) {
 
 static void a_file_cut_anywhere_is_refused(void) {
   bytes file = saved_graph();
-  size_t step = check_scale(1, 61);
-  for (size_t size = 0; size < file.size; size += step) {
-    char what[64];
-    snprintf(what, sizeof what, "the first %zu bytes", size);
-    files_write("graph.npz", file.data, size);
-    check_refused(PLIM_ERROR_BAD_FORMAT, what);
-  }
-  files_write("graph.npz", file.data, file.size - 1);
-  check_refused(PLIM_ERROR_BAD_FORMAT, "all but the last byte");
+  files_cut(file, check_scale(1, 61), check_bytes_refused);
   free(file.data);
 }
 
@@ -321,15 +318,11 @@ static void what_is_no_archive_is_refused(void) {
   unsigned char garbage[500];
   uint64_t state = 3;
   for (size_t round = 0; round < 20; round++) {
-    for (size_t i = 0; i < sizeof garbage; i++) {
-      garbage[i] = (unsigned char)(dense_random(&state) * 127.0 + 128.0);
-    }
+    dense_noise(garbage, sizeof garbage, &state);
     memcpy(garbage, round % 2 ? "PK\003\004" : "\x93NUMPY", 4);
-    files_write("graph.npz", garbage, sizeof garbage);
-    check_refused(PLIM_ERROR_BAD_FORMAT, "garbage");
+    check_bytes_refused(garbage, sizeof garbage, "garbage");
   }
-  files_write("graph.npz", NULL, 0);
-  check_refused(PLIM_ERROR_BAD_FORMAT, "an empty file");
+  check_bytes_refused(NULL, 0, "an empty file");
 }
 
 static void edges_in_a_text_are_sent_to_the_function_that_reads_them(void) {

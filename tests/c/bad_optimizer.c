@@ -48,6 +48,16 @@ static void check_unharmed(int line) {
 /* Checks that the call fails with this status and message, writes nothing, and leaves the optimizer like its twin. */
 #define REFUSED(status, fragment, call) (CHECK_FAILS(status, fragment, call), check_unharmed(__LINE__))
 
+/* Checks that a setting refuses each value, by a message that begins with its name. */
+static void check_values_refused(plim_status (*set)(plim_optimizer *, double), const char *fragment, const double *values,
+                                 size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, fragment, set(optimizer, values[i]));
+  }
+}
+
+#define VALUES(values) values, sizeof values / sizeof values[0]
+
 static void steps_must_be_finite_and_positive(void) {
   static const double bad[] = {0.0, -0.0, -1.0, -1e-300, NAN, INFINITY, -INFINITY};
   plim_optimizer *out = UNTOUCHED(plim_optimizer);
@@ -73,12 +83,8 @@ static void settings_must_be_in_their_ranges(void) {
   for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
     REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "schedule = ", plim_optimizer_set_schedule(optimizer, schedules[i]));
   }
-  for (size_t i = 0; i < sizeof decays / sizeof decays[0]; i++) {
-    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "decay = ", plim_optimizer_set_decay(optimizer, decays[i]));
-  }
-  for (size_t i = 0; i < sizeof radii / sizeof radii[0]; i++) {
-    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "radius = ", plim_optimizer_set_ball(optimizer, radii[i]));
-  }
+  check_values_refused(plim_optimizer_set_decay, "decay = ", VALUES(decays));
+  check_values_refused(plim_optimizer_set_ball, "radius = ", VALUES(radii));
   for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
     REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "low = ", plim_optimizer_set_box(optimizer, boxes[i][0], boxes[i][1]));
   }
@@ -119,15 +125,9 @@ static void numbers_of_adam_clipping_and_averages_must_be_in_their_ranges(void) 
   for (size_t i = 0; i < sizeof betas / sizeof betas[0]; i++) {
     REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "beta", plim_optimizer_set_betas(optimizer, betas[i][0], betas[i][1]));
   }
-  for (size_t i = 0; i < sizeof epsilons / sizeof epsilons[0]; i++) {
-    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "epsilon = ", plim_optimizer_set_epsilon(optimizer, epsilons[i]));
-  }
-  for (size_t i = 0; i < sizeof norms / sizeof norms[0]; i++) {
-    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "norm = ", plim_optimizer_set_clip(optimizer, norms[i]));
-  }
-  for (size_t i = 0; i < sizeof decays / sizeof decays[0]; i++) {
-    REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "decay = ", plim_optimizer_set_ema(optimizer, decays[i]));
-  }
+  check_values_refused(plim_optimizer_set_epsilon, "epsilon = ", VALUES(epsilons));
+  check_values_refused(plim_optimizer_set_clip, "norm = ", VALUES(norms));
+  check_values_refused(plim_optimizer_set_ema, "decay = ", VALUES(decays));
 }
 
 static void a_moving_average_needs_updates_and_room(void) {

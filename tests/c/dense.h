@@ -35,6 +35,12 @@ static inline double dense_random(uint64_t *state) {
   return (double)(*state >> 40) / 8388608.0 - 1.0;
 }
 
+static inline void dense_noise(unsigned char *bytes, size_t count, uint64_t *state) {
+  for (size_t i = 0; i < count; i++) {
+    bytes[i] = (unsigned char)(dense_random(state) * 127.0 + 128.0);
+  }
+}
+
 static inline void dense_normalize(dense_graph *graph, int32_t normalization) {
   size_t n = graph->num_nodes;
   double degree[MAX_NODES];

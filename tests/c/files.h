@@ -65,6 +65,16 @@ static inline bytes files_read(const char *name) {
   return file;
 }
 
+/* Calls `refused` with the starts of a file of every length, or of every `step`th, and with all but its last byte. */
+static inline void files_cut(bytes file, size_t step, void (*refused)(const void *data, size_t size, const char *what)) {
+  for (size_t size = 0; size < file.size; size += step) {
+    char what[64];
+    snprintf(what, sizeof what, "the first %zu bytes", size);
+    refused(file.data, size, what);
+  }
+  refused(file.data, file.size - 1, "all but the last byte");
+}
+
 static inline void files_write(const char *name, const void *data, size_t size) {
   FILE *stream;
   int written, closed;

@@ -64,44 +64,47 @@ static void check_gradient(plim_estimator *estimator, const plim_graph *graph, c
   plim_model_free(model);
 }
 
-static void the_full_gradient_is_the_formula(void) {
+/* A batch and λ. */
+typedef struct objective {
+  double lambda;
+  const int32_t *nodes;
+  size_t count;
+} objective;
+
+/* Compares the gradients of an estimator that draws nothing with the formula, for each normalisation and depth. The estimator
+ * is freed. */
+static void check_exact_gradients(plim_estimator *estimator, const objective *objectives, size_t count) {
   plim_graph *graph = sample_graph();
   dense_graph dense = sample_dense();
-  plim_estimator *full = NULL;
   dense_draws draws[MAX_LAYERS] = {{0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}};
-  CHECK_OK(plim_estimator_full(&full));
   for (int32_t normalization = 0; normalization < 3; normalization++) {
     CHECK_OK(plim_graph_set_normalization(graph, normalization));
     dense_normalize(&dense, normalization);
     for (size_t num_layers = 1; num_layers <= MAX_LAYERS; num_layers++) {
-      check_gradient(full, graph, &dense, num_layers, 0.0, NULL, 0, draws, laws[0]);
-      check_gradient(full, graph, &dense, num_layers, 0.1, NULL, 0, draws, laws[0]);
+      for (size_t i = 0; i < count; i++) {
+        const objective *o = &objectives[i];
+        check_gradient(estimator, graph, &dense, num_layers, o->lambda, o->nodes, o->count, draws, laws[0]);
+      }
     }
   }
-  plim_estimator_free(full);
+  plim_estimator_free(estimator);
   plim_graph_free(graph);
+}
+
+static void the_full_gradient_is_the_formula(void) {
+  static const objective objectives[] = {{0.0, NULL, 0}, {0.1, NULL, 0}};
+  plim_estimator *full = NULL;
+  CHECK_OK(plim_estimator_full(&full));
+  check_exact_gradients(full, objectives, 2);
 }
 
 static void the_unbiased_gradient_is_the_formula_of_its_batch(void) {
   static const int32_t lone = 11, all[11] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11};
-  plim_graph *graph = sample_graph();
-  dense_graph dense = sample_dense();
+  static const objective objectives[] = {{0.0, batch, BATCH}, {0.1, batch, 2}, {0.1, all, 11}, {0.1, &lone, 1},
+                                         {0.0, NULL, 0}};
   plim_estimator *unbiased = NULL;
-  dense_draws draws[MAX_LAYERS] = {{0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}};
   CHECK_OK(plim_estimator_unbiased(&unbiased));
-  for (int32_t normalization = 0; normalization < 3; normalization++) {
-    CHECK_OK(plim_graph_set_normalization(graph, normalization));
-    dense_normalize(&dense, normalization);
-    for (size_t num_layers = 1; num_layers <= MAX_LAYERS; num_layers++) {
-      check_gradient(unbiased, graph, &dense, num_layers, 0.0, batch, BATCH, draws, laws[0]);
-      check_gradient(unbiased, graph, &dense, num_layers, 0.1, batch, 2, draws, laws[0]);
-      check_gradient(unbiased, graph, &dense, num_layers, 0.1, all, 11, draws, laws[0]);
-      check_gradient(unbiased, graph, &dense, num_layers, 0.1, &lone, 1, draws, laws[0]);
-      check_gradient(unbiased, graph, &dense, num_layers, 0.0, NULL, 0, draws, laws[0]);
-    }
-  }
-  plim_estimator_free(unbiased);
-  plim_graph_free(graph);
+  check_exact_gradients(unbiased, objectives, 5);
 }
 
 /* Every choice of sampled and exact layers, for models of one to four layers. */

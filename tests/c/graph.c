@@ -6,6 +6,13 @@
 
 #include "sample.h"
 
+/* ÂX of four nodes with one feature. */
+static void check_rows(const plim_graph *graph, const float *expected) {
+  float rows[4];
+  aggregate(graph, rows);
+  CHECK_BITS(expected, rows, 4);
+}
+
 static void check_against(const plim_graph *graph, const dense_graph *expected) {
   float rows[MAX_NODES * MAX_WIDTH];
   aggregate(graph, rows);
@@ -34,11 +41,9 @@ static void repeated_edges_in_both_directions_are_one_edge(void) {
   static const int32_t sources[] = {0, 1, 0, 2, 3}, targets[] = {1, 0, 1, 3, 2};
   static const float expected[] = {10.0f, 1.0f, 1000.0f, 100.0f};
   plim_graph *graph = four_nodes(5, sources, targets, NULL);
-  float rows[4];
   CHECK(plim_graph_num_nodes(graph) == 4);
   CHECK(plim_graph_num_edges(graph) == 2);
-  aggregate(graph, rows);
-  CHECK_BITS(expected, rows, 4);
+  check_rows(graph, expected);
   plim_graph_free(graph);
 }
 
@@ -47,10 +52,8 @@ static void weights_of_repeated_edges_add_up(void) {
   static const float weights[] = {0.5f, 0.25f, 1.0f, 2.0f, 4.0f};
   static const float expected[] = {7.5f + 4000.0f, 0.75f, 300.0f, 4.0f};
   plim_graph *graph = four_nodes(5, sources, targets, weights);
-  float rows[4];
   CHECK(plim_graph_num_edges(graph) == 3);
-  aggregate(graph, rows);
-  CHECK_BITS(expected, rows, 4);
+  check_rows(graph, expected);
   plim_graph_free(graph);
 }
 
@@ -61,8 +64,7 @@ static void a_self_loop_counts_once_on_the_diagonal(void) {
   dense_graph dense;
   float rows[4];
   CHECK(plim_graph_num_edges(graph) == 2);
-  aggregate(graph, rows);
-  CHECK_BITS(as_it_is, rows, 4);
+  check_rows(graph, as_it_is);
   CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_ROW));
   aggregate(graph, rows);
   CHECK_NEAR((1.0 + 2.0 * 100.0) / 3.0, (double)rows[2], 1e-5); /* A + I has 2 on the diagonal */
@@ -81,16 +83,12 @@ static void a_self_loop_counts_once_on_the_diagonal(void) {
 static void an_isolated_node_keeps_its_own_features(void) {
   static const float expected[] = {1.0f, 10.0f, 100.0f, 1000.0f}, nothing[] = {0.0f, 0.0f, 0.0f, 0.0f};
   plim_graph *graph = four_nodes(0, NULL, NULL, NULL);
-  float rows[4];
   CHECK(plim_graph_num_edges(graph) == 0);
-  aggregate(graph, rows);
-  CHECK_BITS(nothing, rows, 4);
+  check_rows(graph, nothing);
   CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_SYMMETRIC));
-  aggregate(graph, rows);
-  CHECK_BITS(expected, rows, 4);
+  check_rows(graph, expected);
   CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_ROW));
-  aggregate(graph, rows);
-  CHECK_BITS(expected, rows, 4);
+  check_rows(graph, expected);
   plim_graph_free(graph);
 }
 
@@ -101,14 +99,12 @@ static void a_csr_row_lists_the_nodes_it_aggregates_from(void) {
   static const float features[] = {1.0f, 10.0f, 100.0f, 1000.0f};
   static const float expected[] = {1020.0f, 0.0f, 300.0f, 105.0f};
   plim_graph *graph = NULL;
-  float rows[4];
   CHECK_OK(plim_graph_from_csr(4, indptr, indices, values, &graph));
   CHECK(plim_graph_num_nodes(graph) == 4);
   CHECK(plim_graph_num_edges(graph) == 5);
   CHECK_OK(plim_graph_set_features(graph, 1, features));
   CHECK_OK(plim_graph_set_normalization(graph, PLIM_NORMALIZATION_NONE));
-  aggregate(graph, rows);
-  CHECK_BITS(expected, rows, 4);
+  check_rows(graph, expected);
   plim_graph_free(graph);
 }
 

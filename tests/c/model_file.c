@@ -89,13 +89,7 @@ static void check_refused(const void *data, size_t size, const char *what) {
 
 static void a_file_cut_anywhere_is_refused(void) {
   bytes file = saved_model();
-  size_t step = check_scale(1, 17);
-  for (size_t size = 0; size < file.size; size += step) {
-    char what[64];
-    snprintf(what, sizeof what, "the first %zu bytes", size);
-    check_refused(file.data, size, what);
-  }
-  check_refused(file.data, file.size - 1, "all but the last byte");
+  files_cut(file, check_scale(1, 17), check_refused);
   free(file.data);
 }
 
@@ -264,9 +258,7 @@ static void garbage_is_refused(void) {
   unsigned char garbage[300];
   uint64_t state = 5;
   for (size_t round = 0; round < 20; round++) {
-    for (size_t i = 0; i < sizeof garbage; i++) {
-      garbage[i] = (unsigned char)(dense_random(&state) * 127.0 + 128.0);
-    }
+    dense_noise(garbage, sizeof garbage, &state);
     check_refused(garbage, sizeof garbage, "garbage");
   }
   memset(garbage, 0, sizeof garbage);

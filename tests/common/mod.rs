@@ -116,6 +116,23 @@ pub fn without_kinks(widths: &[usize], scale: f64) -> Model {
     model
 }
 
+/// A graph of random edges with three classes.
+pub fn random_graph(n: usize, edges: usize, random: &mut Random) -> Graph {
+    let mut ends = || (0..edges).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    graph.set_labels(&(0..n).map(|v| (v % 3) as i32).collect::<Vec<_>>()).unwrap();
+    graph
+}
+
+/// Sets sparse features: `per_row` in each row, one in each of as many parts of the columns.
+pub fn set_spread_features(graph: &mut Graph, columns: usize, per_row: usize, random: &mut Random) {
+    let n = graph.num_nodes();
+    let indptr: Vec<i64> = (0..=n).map(|v| (per_row * v) as i64).collect();
+    let each = columns / per_row;
+    let indices: Vec<i32> = (0..n * per_row).map(|at| (at % per_row * each + random.below(each)) as i32).collect();
+    graph.set_sparse_features(columns, &indptr, &indices, &random.floats(n * per_row)).unwrap();
+}
+
 /// Thirty training nodes whose three features nearly determine their class, for [`confident_model`].
 pub fn confident_graph() -> Graph {
     let mut random = Random::new(6);
