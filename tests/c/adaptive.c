@@ -247,24 +247,20 @@ static void settings_must_be_in_their_ranges(void) {
 static void the_true_error_of_the_chosen_sizes_is_under_delta(void) {
   const size_t widths[] = {2, 3}, start[] = {50};
   const double delta = 0.4;
-  plim_graph *graph = NULL;
-  plim_model *model = NULL;
-  plim_estimator *estimator = NULL;
-  plim_optimizer *optimizer = NULL;
-  plim_train_options *options = NULL;
+  setup s = {NULL, NULL, NULL, NULL, NULL};
   plim_probe_options *probe = NULL;
   size_t above = 0, first = 0;
   double mean = 0.0;
-  CHECK_OK(plim_graph_from_mixture(300, 1, &graph));
-  CHECK_OK(plim_model_gcn(widths, 2, 1, &model));
-  CHECK_OK(plim_model_set_regularization(model, 0.1));
-  CHECK_OK(plim_estimator_consistent(start, 1, &estimator));
-  CHECK_OK(plim_optimizer_sgd(0.5, &optimizer));
-  CHECK_OK(plim_train_options_new(&options));
-  CHECK_OK(plim_train_options_set_epochs(options, 1));
-  CHECK_OK(plim_train_options_set_batch_size(options, 100000));
-  CHECK_OK(plim_train_options_set_evaluate_every(options, 0));
-  CHECK_OK(plim_train_options_set_adaptive(options, delta, 1, 10, 100000));
+  CHECK_OK(plim_graph_from_mixture(300, 1, &s.graph));
+  CHECK_OK(plim_model_gcn(widths, 2, 1, &s.model));
+  CHECK_OK(plim_model_set_regularization(s.model, 0.1));
+  CHECK_OK(plim_estimator_consistent(start, 1, &s.estimator));
+  CHECK_OK(plim_optimizer_sgd(0.5, &s.optimizer));
+  CHECK_OK(plim_train_options_new(&s.options));
+  CHECK_OK(plim_train_options_set_epochs(s.options, 1));
+  CHECK_OK(plim_train_options_set_batch_size(s.options, 100000));
+  CHECK_OK(plim_train_options_set_evaluate_every(s.options, 0));
+  CHECK_OK(plim_train_options_set_adaptive(s.options, delta, 1, 10, 100000));
   CHECK_OK(plim_probe_options_new(&probe));
   CHECK_OK(plim_probe_options_set_draws(probe, 60));
   for (int step = 0; step < 20; step++) {
@@ -272,11 +268,11 @@ static void the_true_error_of_the_chosen_sizes_is_under_delta(void) {
     plim_history *history = NULL;
     plim_tail *tail = NULL;
     double drawn = 0.0, error = 0.0;
-    CHECK_OK(plim_model_clone(model, &before));
-    CHECK_OK(plim_train(model, graph, estimator, optimizer, options, &history));
+    CHECK_OK(plim_model_clone(s.model, &before));
+    CHECK_OK(plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &history));
     CHECK_OK(plim_history_copy(history, PLIM_HISTORY_SAMPLE_SIZE, &drawn, 1));
     size_t size = (size_t)drawn;
-    CHECK_OK(plim_tail_new(estimator, before, graph, &size, 1, NULL, 0, probe, &tail));
+    CHECK_OK(plim_tail_new(s.estimator, before, s.graph, &size, 1, NULL, 0, probe, &tail));
     CHECK_OK(plim_tail_copy(tail, PLIM_TAIL_ERROR, &error, 1));
     first = step == 0 ? size : first;
     above += error > delta;
@@ -289,11 +285,7 @@ static void the_true_error_of_the_chosen_sizes_is_under_delta(void) {
   CHECK(mean < delta && mean > delta / 4); /* below δ, without drawing everything */
   CHECK(above <= 4);
   plim_probe_options_free(probe);
-  plim_train_options_free(options);
-  plim_optimizer_free(optimizer);
-  plim_estimator_free(estimator);
-  plim_model_free(model);
-  plim_graph_free(graph);
+  training_free(&s);
 }
 
 int main(void) {

@@ -7,6 +7,7 @@
  *   fork LIBRARY [--long]
  */
 #define _GNU_SOURCE
+#include "../c/training.h"
 #include "torture.h"
 
 #include <dlfcn.h>
@@ -26,31 +27,23 @@ static atomic_int at_work;
 static int use(plim_graph *on, plim_model *with) {
   static const size_t widths[3] = {2, 8, CLASSES};
   float rows[NODES * CLASSES], gradient[PARAMETERS];
-  plim_graph *own_graph = NULL;
-  plim_model *own = NULL;
-  plim_estimator *estimator = NULL;
-  plim_optimizer *optimizer = NULL;
-  plim_train_options *options = NULL;
+  setup own = {NULL, NULL, NULL, NULL, NULL};
   int bad = 0;
   bad |= plim_model_predict(with, on, NULL, 0, rows, NODES * CLASSES) != PLIM_OK;
   bad |= memcmp(rows, probabilities, sizeof rows) != 0;
-  bad |= plim_graph_from_mixture(NODES / CLASSES, 1, &own_graph) != PLIM_OK;
-  bad |= plim_model_gcn(widths, 3, 1, &own) != PLIM_OK;
-  bad |= plim_model_set_threads(own, 2) != PLIM_OK;
-  bad |= plim_model_predict(own, own_graph, NULL, 0, rows, NODES * CLASSES) != PLIM_OK;
+  bad |= plim_graph_from_mixture(NODES / CLASSES, 1, &own.graph) != PLIM_OK;
+  bad |= plim_model_gcn(widths, 3, 1, &own.model) != PLIM_OK;
+  bad |= plim_model_set_threads(own.model, 2) != PLIM_OK;
+  bad |= plim_model_predict(own.model, own.graph, NULL, 0, rows, NODES * CLASSES) != PLIM_OK;
   bad |= memcmp(rows, probabilities, sizeof rows) != 0;
-  bad |= plim_estimator_unbiased(&estimator) != PLIM_OK;
-  bad |= plim_optimizer_adam(0.01, &optimizer) != PLIM_OK;
-  bad |= plim_train_options_new(&options) != PLIM_OK;
-  bad |= plim_train_options_set_epochs(options, 2) != PLIM_OK;
-  bad |= plim_train(own, on, estimator, optimizer, options, NULL) != PLIM_OK;
-  bad |= plim_estimator_gradient(estimator, with, own_graph, NULL, 0, gradient, PARAMETERS, NULL) != PLIM_OK;
+  bad |= plim_estimator_unbiased(&own.estimator) != PLIM_OK;
+  bad |= plim_optimizer_adam(0.01, &own.optimizer) != PLIM_OK;
+  bad |= plim_train_options_new(&own.options) != PLIM_OK;
+  bad |= plim_train_options_set_epochs(own.options, 2) != PLIM_OK;
+  bad |= plim_train(own.model, on, own.estimator, own.optimizer, own.options, NULL) != PLIM_OK;
+  bad |= plim_estimator_gradient(own.estimator, with, own.graph, NULL, 0, gradient, PARAMETERS, NULL) != PLIM_OK;
   bad |= plim_model_get_parameters(with, gradient, 1) != PLIM_ERROR_BUFFER_TOO_SMALL;
-  plim_train_options_free(options);
-  plim_optimizer_free(optimizer);
-  plim_estimator_free(estimator);
-  plim_model_free(own);
-  plim_graph_free(own_graph);
+  training_free(&own);
   return bad;
 }
 

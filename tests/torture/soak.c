@@ -5,6 +5,7 @@
  * Time is the processor time of the main thread, so neither a sleeping nor a busy machine makes the test shorter.
  */
 #define _GNU_SOURCE
+#include "../c/training.h"
 #include "torture.h"
 
 #include <malloc.h>
@@ -24,11 +25,9 @@ static void cycle(unsigned long number) {
   static const size_t widths[3] = {2, 8, CLASSES}, sizes[2] = {20, 20};
   char graph_path[64], model_path[64], run_path[64];
   float probabilities[NODES * CLASSES], again[NODES * CLASSES], gradient[40];
-  plim_graph *graph = NULL, *loaded_graph = NULL;
-  plim_model *model = NULL, *loaded_model = NULL, *clone = NULL;
-  plim_estimator *estimator = NULL;
-  plim_optimizer *optimizer = NULL;
-  plim_train_options *options = NULL;
+  setup s = {NULL, NULL, NULL, NULL, NULL};
+  plim_graph *loaded_graph = NULL;
+  plim_model *loaded_model = NULL, *clone = NULL;
   plim_probe_options *probe = NULL;
   plim_history *history = NULL;
   plim_tail *tail = NULL;
@@ -37,49 +36,45 @@ static void cycle(unsigned long number) {
   snprintf(graph_path, sizeof graph_path, "%s/graph", folder);
   snprintf(model_path, sizeof model_path, "%s/model", folder);
   snprintf(run_path, sizeof run_path, "%s/run", folder);
-  CHECK_OK(plim_graph_from_mixture(NODES / 3, number, &graph));
-  CHECK_OK(plim_model_gcn(widths, 3, number, &model));
-  CHECK_OK(plim_model_set_threads(model, number % 8 == 0 ? 2 : 1));
-  CHECK_OK(number % 3 == 0   ? plim_estimator_full(&estimator)
-           : number % 3 == 1 ? plim_estimator_unbiased(&estimator)
-                             : plim_estimator_consistent(sizes, 2, &estimator));
-  CHECK_OK(number % 2 == 0 ? plim_optimizer_adam(0.01, &optimizer) : plim_optimizer_sgd(0.1, &optimizer));
-  CHECK_OK(plim_optimizer_set_averaging(optimizer, 1));
-  CHECK_OK(plim_train_options_new(&options));
-  CHECK_OK(plim_train_options_set_epochs(options, 3));
-  CHECK_OK(plim_train_options_set_checkpoint(options, run_path, 2));
-  CHECK_OK(plim_train(model, graph, estimator, optimizer, options, &history));
+  CHECK_OK(plim_graph_from_mixture(NODES / 3, number, &s.graph));
+  CHECK_OK(plim_model_gcn(widths, 3, number, &s.model));
+  CHECK_OK(plim_model_set_threads(s.model, number % 8 == 0 ? 2 : 1));
+  CHECK_OK(number % 3 == 0   ? plim_estimator_full(&s.estimator)
+           : number % 3 == 1 ? plim_estimator_unbiased(&s.estimator)
+                             : plim_estimator_consistent(sizes, 2, &s.estimator));
+  CHECK_OK(number % 2 == 0 ? plim_optimizer_adam(0.01, &s.optimizer) : plim_optimizer_sgd(0.1, &s.optimizer));
+  CHECK_OK(plim_optimizer_set_averaging(s.optimizer, 1));
+  CHECK_OK(plim_train_options_new(&s.options));
+  CHECK_OK(plim_train_options_set_epochs(s.options, 3));
+  CHECK_OK(plim_train_options_set_checkpoint(s.options, run_path, 2));
+  CHECK_OK(plim_train(s.model, s.graph, s.estimator, s.optimizer, s.options, &history));
   CHECK(plim_history_num_epochs(history) == 3);
-  CHECK_OK(plim_estimator_gradient(estimator, model, graph, NULL, 0, gradient, 40, NULL));
-  CHECK_OK(plim_graph_save(graph, graph_path));
-  CHECK_OK(plim_model_save(model, model_path));
+  CHECK_OK(plim_estimator_gradient(s.estimator, s.model, s.graph, NULL, 0, gradient, 40, NULL));
+  CHECK_OK(plim_graph_save(s.graph, graph_path));
+  CHECK_OK(plim_model_save(s.model, model_path));
   CHECK_OK(plim_graph_load(graph_path, &loaded_graph));
   CHECK_OK(plim_model_load(model_path, &loaded_model));
   CHECK_OK(plim_model_clone(loaded_model, &clone));
-  CHECK_OK(plim_model_predict(model, graph, NULL, 0, probabilities, NODES * CLASSES));
+  CHECK_OK(plim_model_predict(s.model, s.graph, NULL, 0, probabilities, NODES * CLASSES));
   CHECK_OK(plim_model_predict(clone, loaded_graph, NULL, 0, again, NODES * CLASSES));
   CHECK_BITS(probabilities, again, (size_t)NODES * CLASSES);
   if (number % 16 == 0) {
     CHECK_OK(plim_probe_options_new(&probe));
     CHECK_OK(plim_probe_options_set_draws(probe, 20));
-    CHECK_OK(plim_tail_new(estimator, model, graph, &size, 1, &delta, 1, probe, &tail));
+    CHECK_OK(plim_tail_new(s.estimator, s.model, s.graph, &size, 1, &delta, 1, probe, &tail));
   }
   /* Failing calls must not cost memory either. */
-  CHECK_STATUS(PLIM_ERROR_BUFFER_TOO_SMALL, plim_model_predict(model, graph, NULL, 0, again, 1));
-  CHECK_STATUS(PLIM_ERROR_INVALID_HANDLE, plim_model_predict(model, (plim_graph *)model, NULL, 0, again, 1));
-  CHECK_STATUS(PLIM_ERROR_IO, plim_model_save(model, "/none/at/all"));
+  CHECK_STATUS(PLIM_ERROR_BUFFER_TOO_SMALL, plim_model_predict(s.model, s.graph, NULL, 0, again, 1));
+  CHECK_STATUS(PLIM_ERROR_INVALID_HANDLE, plim_model_predict(s.model, (plim_graph *)s.model, NULL, 0, again, 1));
+  CHECK_STATUS(PLIM_ERROR_IO, plim_model_save(s.model, "/none/at/all"));
   CHECK_STATUS(PLIM_ERROR_BAD_FORMAT, plim_graph_load(model_path, &loaded_graph));
   plim_tail_free(tail);
   plim_probe_options_free(probe);
   plim_history_free(history);
-  plim_train_options_free(options);
-  plim_optimizer_free(optimizer);
-  plim_estimator_free(estimator);
   plim_model_free(clone);
   plim_model_free(loaded_model);
-  plim_model_free(model);
   plim_graph_free(loaded_graph);
-  plim_graph_free(graph);
+  training_free(&s);
 }
 
 int main(int argc, char **argv) {
