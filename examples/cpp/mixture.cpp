@@ -24,6 +24,7 @@ static Row run(const std::string &name, const Graph &graph, Estimator estimator,
   Model model = Model::gcn({graph.num_features(), 16, graph.num_classes()}, 0);
   TrainOptions options;
   options.set_epochs(epochs).set_batch_size(256).set_progress([&name](const Progress &progress) {
+    if (progress.step < progress.num_steps) return;   // a long epoch has reports within
     std::printf("\r%-10s epoch %3zu of %zu: train loss %.4f, validation accuracy %.3f", name.c_str(), progress.epoch,
                 progress.num_epochs, progress.train_loss, progress.val_accuracy);
     std::fflush(stdout);

@@ -14,13 +14,17 @@ struct Trouble {
   std::string text;
 };
 
+// On a slow machine there are reports within an epoch, too.
+bool ends_an_epoch(const Progress &progress) { return progress.step == progress.num_steps; }
+
 void a_lambda_is_told_of_every_epoch() {
   Trial trial;
   std::vector<std::size_t> epochs;
   std::vector<double> losses;
   TrainOptions options;
   options.set_epochs(4).set_batch_size(50).set_progress([&](const Progress &progress) {
-    CHECK(progress.num_epochs == 4 && progress.step == 3 && progress.num_steps == 3 && progress.seconds > 0);
+    if (!ends_an_epoch(progress)) return;
+    CHECK(progress.num_epochs == 4 && progress.num_steps == 3 && progress.seconds > 0);
     epochs.push_back(progress.epoch);
     losses.push_back(progress.val_loss);
   });
@@ -29,7 +33,9 @@ void a_lambda_is_told_of_every_epoch() {
   CHECK(equal(losses, history.column(Column::val_loss)));
 }
 
-Next stop_at_two(const Progress &progress) { return progress.epoch == 2 ? Next::stop : Next::go; }
+Next stop_at_two(const Progress &progress) {
+  return progress.epoch == 2 && ends_an_epoch(progress) ? Next::stop : Next::go;
+}
 
 void a_stop_ends_training_and_is_no_error() {
   Trial trial;
