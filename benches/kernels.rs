@@ -6,9 +6,9 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use plimsoll::graph::Graph;
+use plimsoll::graph::{Graph, Operator};
 use plimsoll::kernel::{Finish, Pick, Rows, Sparse, table};
-use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler};
+use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler, Step};
 
 const ROWS: usize = 256;
 const DEPTH: usize = 500;
@@ -157,9 +157,11 @@ fn draw_a_cut<const SIZE: usize>(bencher: Bencher<'_, '_>, name: &str) {
     };
     let (mut cut, mut sampler, mut step) = (Cut::default(), Sampler::default(), 0);
     let hops = [Hop::Exact, if name == "exact" { Hop::Exact } else { Hop::Draw(SIZE) }];
+    // Hop 0 reads ÂX, and needs nothing of the cut.
+    let steps = [Step { hop: 1, operator: Operator::Normalized, own: false }];
     bencher.counter(ItemsCount::new(SIZE)).bench_local(|| {
         let draws = Draws { hops: &hops, distribution: &distribution };
-        cut.below(&graph, black_box(&batch), 2, draws, Key { seed: 0, step }, &mut sampler).expect("a cut");
+        cut.below(&graph, black_box(&batch), &steps, (draws, Key { seed: 0, step }), &mut sampler).expect("a cut");
         step += 1;
     });
 }

@@ -12,7 +12,7 @@ use plimsoll::kernel::{Parts, Threads, available, table};
 use plimsoll::log::Level;
 use plimsoll::model::Model;
 use plimsoll::optim::{Interrupt, Optimizer, Span, Unit};
-use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler};
+use plimsoll::sample::{Cut, Distribution, Draws, Hop, Key, Sampler, Step};
 use plimsoll::train::{self, Observer, Progress};
 use std::process::Command;
 
@@ -91,8 +91,9 @@ fn assert_threads_share_work(graph: &Graph, threads: &Threads) {
     let mut cut = Cut::default();
     let drawn = Draws { hops: &[NODES; 3].map(Hop::Draw), distribution: &Distribution::Uniform };
     let batch = &graph.split(Split::Train)[..5000];
-    cut.below(graph, batch, 3, drawn, Key { seed: 5, step: 0 }, &mut Sampler::default()).unwrap();
-    let (block, _) = cut.operator(graph, 2);
+    let steps = [0, 1, 2].map(|hop| Step { hop, operator: Operator::Normalized, own: false });
+    cut.below(graph, batch, &steps, (drawn, Key { seed: 5, step: 0 }), &mut Sampler::default()).unwrap();
+    let (block, _) = cut.operator_at(graph, Operator::Normalized, 2).unwrap();
     assert!(threads.shares(block.indices.len() / block.num_rows() * block.num_rows(), CLASSES));
     assert!(threads.shares(batch.len() * 16, CLASSES));
     assert!(Parts::of_sparse(batch.len(), 3, FEATURES, 32).number() > 1);

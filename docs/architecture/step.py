@@ -8,8 +8,8 @@ Lanes are modules, from `train` at the top down to `kernel`; time runs to the ri
 from html import escape
 from pathlib import Path
 
-LANES = ["train", "estimator", "optim", "model", "sample", "graph", "kernel"]
-COLOURS = {"train": "#CC79A7", "estimator": "#0072B2", "optim": "#D55E00", "model": "#009E73", "sample": "#E69F00",
+LANES = ["train", "estimator", "optim", "nn", "sample", "graph", "kernel"]
+COLOURS = {"train": "#CC79A7", "estimator": "#0072B2", "optim": "#D55E00", "nn": "#009E73", "sample": "#E69F00",
            "graph": "#56B4E9", "kernel": "#666666"}
 LEFT, TOP, COLUMN, LANE, BOX = 96, 34, 158, 84, 146
 
@@ -19,9 +19,9 @@ BOXES = {
     "key": ("estimator", 1, 1, "2 key", ["(seed, step) numbers", "every draw of the step"]),
     "cut": ("sample", 2, 1, "3 draw and cut", ["S: neighbours of batch", "B: drawn columns of Â"]),
     "rows": ("graph", 2, 2, "rows of Â, rows of ÂX", ["ÂX is computed once per graph and cached;", "if it is too large, its rows are computed on demand"]),
-    "forward": ("model", 3, 1, "4 forward", ["H = relu(ÂX·W₀)", "Z = B·(H·W₁)"]),
+    "forward": ("nn", 3, 1, "4 forward", ["H = relu(ÂX·W₀)", "Z = B·(H·W₁)"]),
     "loss": ("estimator", 4, 1, "5 loss", ["cross-entropy of the", "batch; ∂Z replaces Z"]),
-    "backward": ("model", 5, 1, "6 backward", ["D = Bᵀ·∂Z,  g₁ = Hᵀ·D", "g₀ = (ÂX)ᵀ·(DW₁ᵀ∘[H>0])"]),
+    "backward": ("nn", 5, 1, "6 backward", ["D = Bᵀ·∂Z,  g₁ = Hᵀ·D", "g₀ = (ÂX)ᵀ·(DW₁ᵀ∘[H>0])"]),
     "gradient": ("estimator", 6, 1, "7 gradient", ["one array: g₀, g₁ + λW;", "step counter + 1"]),
     "update": ("optim", 7, 1, "8 update", ["w ← Π(w − γ·g) or Adam;", "checked to stay finite"]),
     "next": ("train", 8, 1, "9 next", ["progress, next batch;", "evaluation per epoch"]),

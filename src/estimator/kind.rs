@@ -65,13 +65,14 @@ pub trait Kind: Send + Sync {
     }
 }
 
-/// A bit for each of the first 64 hops at whose input a kind draws nothing.
-pub fn exact_hops(kind: &dyn Kind) -> u64 {
+/// A bit for each of the first 64 hops at whose input a kind draws nothing, and whether it draws nothing at any.
+pub fn exact_hops(kind: &dyn Kind) -> (u64, bool) {
     match kind.request() {
-        Request::Nothing | Request::Parts { .. } => u64::MAX,
+        Request::Nothing | Request::Parts { .. } => (u64::MAX, true),
         Request::Nodes(draws) => {
-            let exact = (0..64).filter(|&hop| *draws.at(hop) == Hop::Exact);
-            exact.fold(0, |bits, hop| bits | 1 << hop)
+            let drawn = |hops: &[Hop]| hops.iter().rev().fold(0, |bits, hop| bits << 1 | u64::from(*hop != Hop::Exact));
+            let (first, rest) = draws.hops.split_at(draws.hops.len().min(64));
+            (!drawn(first), drawn(first) == 0 && rest.iter().all(|hop| *hop == Hop::Exact))
         }
     }
 }

@@ -28,7 +28,7 @@ pub use property::Property;
 use crate::error::{Error, Result};
 use crate::graph::Split;
 use crate::kernel::{Mode, Threads, Trial, table};
-use crate::model::{Model, Workspace};
+use crate::model::{GradientOf, Model, Workspace};
 use crate::nn::{Masks, Program};
 use crate::sample::{Distribution, Key, Sampler};
 use batch::Ahead;
@@ -41,8 +41,8 @@ pub struct Estimator {
     /// The key of the next gradient's draws.
     key: Key,
     batch: Batch,
-    /// The state of a problem, the layers and the program that the batch was cut for, if it can be used again.
-    cut_for: Option<(u64, u64, Option<u64>)>,
+    /// The state of a problem and the program that the batch was cut for, if it can be used again.
+    cut_for: Option<(u64, u64)>,
     /// Whether it measures, and drops nothing.
     measures: bool,
     sampler: Sampler,
@@ -212,9 +212,12 @@ impl Estimator {
             return self.estimate(model, problem, items);
         }
         let (mode, start) = (self.trial.mode(), self.trial.start());
-        let takes_cutting = !self.is_full() && problem.takes_cutting(model.num_layers(), &*self.kind);
+        let program = self.program(model, problem, items)?;
+        let takes_cutting = !self.is_full() && problem.takes_cutting(&program);
         let loss = match (mode, next.filter(|_| takes_cutting)) {
-            (Mode::Ahead, Some(next)) => self.compute_and_cut_next(model, problem, items, next, &threads)?,
+            (Mode::Ahead, Some(next)) => {
+                self.compute_and_cut_next((model, &program), problem, items, next, &threads)?
+            }
             (Mode::Alone, _) => threads.alone(|| self.cut_and_compute(model, problem, items))?,
             _ => self.cut_and_compute(model, problem, items)?,
         };
@@ -227,12 +230,14 @@ impl Estimator {
         self.ahead.clear();
     }
 
-    /// What the model runs for this estimator; `None` for the paper's model.
-    fn program(&self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<Option<Arc<Program>>> {
+    /// What the model runs for this estimator.
+    fn program(&self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<Arc<Program>> {
         let kind = &*self.kind;
         let full = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
-        let over = (full, full && 2 * items.len() >= problem.num_items());
-        model.gradient_program(problem.graph(), exact_hops(kind), !self.measures, over)
+        let (exact_hops, nothing_drawn) = exact_hops(kind);
+        let over_most = full && 2 * items.len() >= problem.num_items();
+        let draws = GradientOf { exact_hops, nothing_drawn, full, over_most, dropout: !self.measures };
+        model.gradient_program(problem.graph(), draws, self.workspace.program())
     }
 
     /// Moves the model's running statistics towards those of the last estimate, which was of this model.
@@ -242,9 +247,9 @@ impl Estimator {
 
     fn cut_and_compute(&mut self, model: &Model, problem: &dyn Problem, items: &[i32]) -> Result<f64> {
         let program = self.program(model, problem, items)?;
-        self.cut(model, program.as_deref(), problem, items)?;
+        self.cut(&program, problem, items)?;
         let Estimator { workspace, batch, key, .. } = self;
-        let loss = compute(workspace, batch, (model, program), (problem, *key), &*model.threads()?)?;
+        let loss = compute(workspace, batch, (model, &program), (problem, *key), &*model.threads()?)?;
         self.key.step += 1;
         Ok(loss)
     }
@@ -252,25 +257,23 @@ impl Estimator {
     /// [`Estimator::cut_and_compute`], while another thread cuts what the next estimate, for `next`, needs.
     fn compute_and_cut_next(
         &mut self,
-        model: &Model,
+        (model, program): (&Model, &Arc<Program>),
         problem: &dyn Problem,
         items: &[i32],
         next: &[i32],
         threads: &Threads,
     ) -> Result<f64> {
-        let program = self.program(model, problem, items)?;
-        self.cut(model, program.as_deref(), problem, items)?;
+        self.cut(program, problem, items)?;
         let Estimator { kind, key, batch, sampler, ahead, workspace, .. } = self;
         let next_key = Key { step: key.step + 1, ..*key };
         let side = Mutex::new((&mut ahead.batch, sampler, Ok(())));
-        let hops = (model.num_layers(), program.as_deref());
         let cut_next = || {
             let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
             let (batch, sampler, result) = &mut *side;
-            *result = problem.cut(hops, &**kind, next_key, next, batch, sampler);
+            *result = problem.cut(program, &**kind, next_key, next, batch, sampler);
         };
         let of = (problem, *key);
-        let loss = threads.beside(&cut_next, || compute(workspace, batch, (model, program.clone()), of, threads))?;
+        let loss = threads.beside(&cut_next, || compute(workspace, batch, (model, program), of, threads))?;
         key.step += 1;
         // If it failed, the next estimate cuts again, and reports the error.
         let (_, _, result) = side.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -279,18 +282,18 @@ impl Estimator {
     }
 
     /// Cuts what an estimate over `items` needs, unless it is there already.
-    fn cut(&mut self, model: &Model, program: Option<&Program>, problem: &dyn Problem, items: &[i32]) -> Result<()> {
+    fn cut(&mut self, program: &Program, problem: &dyn Problem, items: &[i32]) -> Result<()> {
         if self.ahead.take(self.key.step, items) {
             std::mem::swap(&mut self.batch, &mut self.ahead.batch);
             return Ok(());
         }
         // If nothing is drawn, all training items of the same problem have the same cut every time.
         let same = self.is_full() && matches!(self.kind.request(), Request::Nothing);
-        let cut_for = same.then(|| (problem.version(), model.net_id(), program.map(|program| program.id)));
+        let cut_for = same.then(|| (problem.version(), program.id));
         if cut_for.is_none() || cut_for != self.cut_for {
             self.cut_for = None;
             let Estimator { kind, key, batch, sampler, .. } = self;
-            problem.cut((model.num_layers(), program), &**kind, *key, items, batch, sampler)?;
+            problem.cut(program, &**kind, *key, items, batch, sampler)?;
             self.cut_for = cut_for;
         }
         Ok(())
@@ -301,14 +304,14 @@ impl Estimator {
 fn compute(
     workspace: &mut Workspace,
     batch: &mut Batch,
-    (model, program): (&Model, Option<Arc<Program>>),
+    (model, program): (&Model, &Arc<Program>),
     (problem, key): (&dyn Problem, Key),
     threads: &Threads,
 ) -> Result<f64> {
     let graph = problem.graph();
     let masks = Masks { seed: key.seed, step: key.step };
-    let pass = || {
-        workspace.forward_for_gradient(model, program, (graph, &batch.cut), threads, masks)?;
+    let mut pass = || {
+        workspace.forward(model, program, (graph, &batch.cut), threads, (masks, true))?;
         let mut loss = problem.loss(batch, workspace.outputs_mut(model), threads)?;
         if model.lambda() > 0.0 {
             loss += model.penalty();

@@ -7,7 +7,7 @@ use crate::kernel::{Pick, Threads, table};
 use crate::log::Level;
 use crate::model::Model;
 use crate::nn::Program;
-use crate::sample::{Draws, Hop, Key, Sampler};
+use crate::sample::{Draws, Key, Sampler};
 
 impl Problem for Graph {
     fn items_name(&self) -> &'static str {
@@ -59,28 +59,18 @@ impl Problem for Graph {
 
     fn cut(
         &self,
-        (num_hops, program): (usize, Option<&Program>),
+        program: &Program,
         kind: &dyn Kind,
         key: Key,
         items: &[i32],
         batch: &mut Batch,
         sampler: &mut Sampler,
     ) -> Result<()> {
-        const EDGES: &str = "edges below the batch";
-        // If most nodes are trained, nearly all others are below them, and listing those would take time and memory.
-        let exact = !kind.takes_batch() && matches!(kind.request(), Request::Nothing);
-        if let Some(program) = program {
-            let over_most = exact && 2 * items.len() >= self.num_nodes();
-            return program.cut(&mut batch.cut, (self, items), over_most, (draws(kind), key), sampler);
-        }
-        if exact && self.is_symmetric() && 2 * items.len() >= self.num_nodes() {
-            return batch.cut.whole_below(self, items, num_hops).for_the(EDGES);
-        }
-        batch.cut.below(self, items, num_hops, draws(kind), key, sampler).for_the(EDGES)
+        program.cut(&mut batch.cut, (self, items), (draws(kind), key), sampler).for_the("edges below the batch")
     }
 
-    fn takes_cutting(&self, num_hops: usize, kind: &dyn Kind) -> bool {
-        num_hops > 1 || *draws(kind).at(0) != Hop::Exact
+    fn takes_cutting(&self, program: &Program) -> bool {
+        !program.steps.is_empty()
     }
 
     /// Mean cross-entropy.

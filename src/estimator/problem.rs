@@ -39,11 +39,10 @@ pub trait Problem: Sync {
     /// The graph that the layers of a model run on.
     fn graph(&self) -> &Graph;
 
-    /// Draws what an estimate for `items` needs and cuts it: for a program, or for the paper's model with this many layers. The
-    /// kind has passed [`Problem::check`].
+    /// Draws what an estimate for `items` needs and cuts it for a program. The kind has passed [`Problem::check`].
     fn cut(
         &self,
-        model: (usize, Option<&Program>),
+        program: &Program,
         kind: &dyn Kind,
         key: Key,
         items: &[i32],
@@ -52,7 +51,7 @@ pub trait Problem: Sync {
     ) -> Result<()>;
 
     /// Whether [`Problem::cut`] takes long enough to be worth doing on another thread.
-    fn takes_cutting(&self, num_hops: usize, kind: &dyn Kind) -> bool;
+    fn takes_cutting(&self, program: &Program) -> bool;
 
     /// The loss of a batch, from the model's outputs for the nodes at the top of its cut and their width. The outputs become the
     /// gradient of the loss by them.

@@ -72,6 +72,10 @@ impl Matrix {
     /// Copies the picked rows, dense; `out` decides how many there are.
     pub fn copy_rows(&self, pick: Pick<'_>, out: &mut [f32]) {
         match self {
+            Matrix::Dense { data, width: 1 } => copy_short::<1>(data, pick, out),
+            Matrix::Dense { data, width: 2 } => copy_short::<2>(data, pick, out),
+            Matrix::Dense { data, width: 3 } => copy_short::<3>(data, pick, out),
+            Matrix::Dense { data, width: 4 } => copy_short::<4>(data, pick, out),
             Matrix::Dense { data, width } => {
                 for (i, row) in out.chunks_exact_mut(*width).enumerate() {
                     row.copy_from_slice(&data[pick.at(i) * width..][..*width]);
@@ -109,6 +113,15 @@ impl Matrix {
                 divide_rows_by_sums(values.own()?, indptr.len() - 1, |v| indptr[v] as usize..indptr[v + 1] as usize)
             }
         }
+    }
+}
+
+/// Rows so short that calling the C library's copy takes longer than copying them.
+fn copy_short<const WIDTH: usize>(data: &[f32], pick: Pick<'_>, out: &mut [f32]) {
+    let (data, out) = (data.as_chunks::<WIDTH>().0, out.as_chunks_mut::<WIDTH>().0);
+    match pick {
+        Pick::From(start) => out.copy_from_slice(&data[start..start + out.len()]),
+        Pick::List(list) => out.iter_mut().zip(list).for_each(|(row, &v)| *row = data[v as usize]),
     }
 }
 

@@ -106,6 +106,12 @@ impl Graph {
         }
     }
 
+    /// Whether gradients over most nodes multiply by the transpose of this operator. That of an Â which is not symmetric would be
+    /// another copy of it; its blocks are transposed as they are cut.
+    pub fn keeps_transpose(&self, operator: Operator) -> bool {
+        operator != Operator::Normalized || self.is_symmetric()
+    }
+
     /// The transpose of an operator; each row lists its columns in ascending order.
     pub fn transposed_operator(&self, operator: Operator) -> Result<Sparse<'_>> {
         let sparse = self.operator_of(operator)?;

@@ -4,12 +4,13 @@ use super::{Model, Room, Workspace};
 use crate::error::{Error, Result, try_filled, try_with_capacity};
 use crate::graph::{Graph, Split};
 use crate::kernel::Pick;
+use crate::nn::Masks;
 use crate::sample::{Draws, Key};
 
 impl Model {
     /// Passes the class probabilities of `nodes` (`None`: all), a row per node, to `take`.
     pub fn predict<R>(&self, graph: &Graph, nodes: Option<&[i32]>, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
-        self.exact_pass(graph, nodes, Target::Output, |workspace| {
+        self.exact_pass(graph, nodes, self.net.layers().last(), |workspace| {
             let probabilities = workspace.softmax(self)?;
             check_finite(probabilities)?;
             Ok(take(probabilities))
@@ -25,7 +26,7 @@ impl Model {
         take: impl FnOnce(&[f32]) -> R,
     ) -> Result<R> {
         self.check_layer(layer)?;
-        self.exact_pass(graph, nodes, Target::Layer(layer), |workspace| {
+        self.exact_pass(graph, nodes, self.value_of_layer(layer), |workspace| {
             check_finite(workspace.output())?;
             Ok(take(workspace.output()))
         })
@@ -33,7 +34,7 @@ impl Model {
 
     /// Passes the outputs of `nodes` (`None`: all) before any softmax, a row per node, to `take`.
     pub fn outputs<R>(&self, graph: &Graph, nodes: Option<&[i32]>, take: impl FnOnce(&[f32]) -> R) -> Result<R> {
-        self.exact_pass(graph, nodes, Target::Output, |workspace| {
+        self.exact_pass(graph, nodes, self.net.layers().last(), |workspace| {
             check_finite(workspace.output())?;
             Ok(take(workspace.output()))
         })
@@ -48,7 +49,7 @@ impl Model {
         take: impl FnOnce(&[f32]) -> R,
     ) -> Result<R> {
         self.value_width(value)?;
-        self.exact_pass(graph, nodes, Target::Value(value), |workspace| {
+        self.exact_pass(graph, nodes, value, |workspace| {
             check_finite(workspace.output())?;
             Ok(take(workspace.output()))
         })
@@ -78,6 +79,11 @@ impl Model {
             return Err(Error::InvalidArgument(text));
         }
         Ok(())
+    }
+
+    /// The value of the paper's model that is H^(layer+1): the rectified one, which stands after each layer but the last.
+    fn value_of_layer(&self, layer: usize) -> usize {
+        (2 * layer + 2).min(self.net.layers().last())
     }
 
     /// Mean cross-entropy without λ, and accuracy, over a split. The first of equal logits is the prediction.
@@ -158,15 +164,15 @@ impl Model {
         // For most nodes a pass over all is cheaper than finding out which are needed. The bits are the same.
         let whole = 2 * nodes.len() >= graph.num_nodes();
         let nodes_or_all = (!whole).then_some(&nodes[..]);
-        self.exact_pass(graph, nodes_or_all, Target::Output, |workspace| work(workspace, &nodes, whole))
+        self.exact_pass(graph, nodes_or_all, self.net.layers().last(), |workspace| work(workspace, &nodes, whole))
     }
 
-    /// Computes a target for `nodes` alone, reading only their neighbourhood, or for all nodes.
+    /// Computes a value for `nodes` alone, reading only their neighbourhood, or for all nodes.
     fn exact_pass<R>(
         &self,
         graph: &Graph,
         nodes: Option<&[i32]>,
-        target: Target,
+        value: usize,
         work: impl FnOnce(&mut Workspace) -> Result<R>,
     ) -> Result<R> {
         self.check_features(graph)?;
@@ -174,41 +180,20 @@ impl Model {
             graph.check_nodes(nodes, "nodes")?;
         }
         let threads = self.threads()?;
-        let last = if let Target::Layer(layer) = target { layer } else { self.num_layers().saturating_sub(1) };
-        let program = match target {
-            Target::Value(value) => Some(self.exact_program(graph, value, nodes.is_none())?),
-            Target::Output if !self.is_plain() => {
-                Some(self.exact_program(graph, self.net.layers().last(), nodes.is_none())?)
-            }
-            _ => None,
-        };
+        let program = self.exact_program(graph, value, nodes.is_none())?;
         self.rooms.with(|room| {
             let Room { cut, sampler, workspace } = room;
-            match (nodes, &program) {
-                (None, None) => cut.whole(graph),
-                (None, Some(program)) => cut.whole_levels(graph, program.levels),
-                (Some(nodes), None) => cut.below(graph, nodes, last + 1, Draws::NONE, Key::default(), sampler)?,
-                (Some(nodes), Some(program)) => {
-                    cut.steps_below(graph, nodes, &program.steps, (Draws::NONE, Key::default()), sampler)?
-                }
+            match nodes {
+                None => cut.whole(graph, program.levels),
+                Some(nodes) => program.cut(cut, (graph, nodes), (Draws::NONE, Key::default()), sampler)?,
             }
-            let result = workspace.forward(self, (program, last), (graph, cut), &threads, nodes.is_none());
+            let masks = Masks::default();
+            let result = workspace.forward(self, &program, (graph, cut), &threads, (masks, nodes.is_none()));
             let result = result.and_then(|()| work(workspace));
             workspace.release();
             result
         })
     }
-}
-
-/// What a prediction computes.
-#[derive(Clone, Copy)]
-enum Target {
-    /// The output of the model.
-    Output,
-    /// The output of a layer of the paper's model.
-    Layer(usize),
-    /// A value.
-    Value(usize),
 }
 
 fn check_finite(values: &[f32]) -> Result<()> {

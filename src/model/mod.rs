@@ -1,9 +1,7 @@
-//! Models: layers, parameters, forward and backward over a cut; the file that stores them.
+//! Models: a net with its parameters; prediction and evaluation; the file that stores them.
 
-mod folded;
 mod infer;
 mod metrics;
-mod pass;
 mod safetensors;
 mod workspace;
 
@@ -17,13 +15,28 @@ use crate::kernel::{Buffer, Threads, table};
 use crate::nn::{Layers, Mode, Net, Program, Request, Tensor};
 use crate::random::{Purpose, Stream};
 use crate::sample::{Cut, Sampler};
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Layers and their parameters. The paper's model, H^(l+1) = σ(Â H^(l) W^(l)), has passes of its own.
+/// What a gradient is of.
+#[derive(Clone, Copy)]
+pub struct GradientOf {
+    /// A bit for each of the first 64 hops at whose input nothing is drawn.
+    pub exact_hops: u64,
+    /// Whether nothing is drawn at any hop.
+    pub nothing_drawn: bool,
+    /// Whether it is over all training items, exactly.
+    pub full: bool,
+    /// Whether those are at least half of all items.
+    pub over_most: bool,
+    /// Whether numbers are dropped.
+    pub dropout: bool,
+}
+
+/// Layers and their parameters.
 pub struct Model {
     net: Arc<Net>,
-    /// The widths of the paper's model; empty for any other.
+    /// The widths of the paper's model, H^(l+1) = σ(Â H^(l) W^(l)), whose file and whose initial parameters differ; empty for any
+    /// other.
     widths: Vec<usize>,
     /// All tensors, one after the other.
     parameters: Buffer,
@@ -121,11 +134,6 @@ impl Model {
         tensors.get(index).ok_or_else(missing)
     }
 
-    /// Identifies the layers: two models with the same number need the same cuts.
-    pub fn net_id(&self) -> u64 {
-        self.net.id()
-    }
-
     /// Whether this is the paper's model: graph convolutions without biases, ReLU between them.
     pub fn is_plain(&self) -> bool {
         !self.widths.is_empty()
@@ -199,30 +207,37 @@ impl Model {
         self.set_state(&copy.state)
     }
 
-    /// The program of a gradient where nothing is drawn at the hops of these bits; `None` for the paper's model. Norms may have to
-    /// see all nodes, and the gradient may be over most of them.
-    pub fn gradient_program(
-        &self,
-        graph: &Graph,
-        exact: u64,
-        dropout: bool,
-        (all_nodes, over_most): (bool, bool),
-    ) -> Result<Option<Arc<Program>>> {
-        if self.is_plain() {
-            return Ok(None);
+    /// The program of a gradient: the last one, if it still serves. Norms of a full gradient see all nodes.
+    pub fn gradient_program(&self, graph: &Graph, of: GradientOf, last: Option<&Arc<Program>>) -> Result<Arc<Program>> {
+        let mode = Mode::Gradient { dropout: of.dropout, all_nodes: of.full && self.net.has_batch_norm() };
+        let identity = of.nothing_drawn && graph.is_identity();
+        let transposes = graph.is_symmetric() || !self.net.layers().has_convolutions();
+        let whole = of.over_most && transposes && !identity;
+        let (powers, value) = (self.keeps_powers(graph)?, self.net.layers().last());
+        let features_first = whole && graph.is_cheaper_features_first()?;
+        let request = Request { mode, exact: of.exact_hops, identity, whole, powers, features_first, value };
+        match last.filter(|last| last.net == self.net.id() && last.request == request) {
+            Some(last) => Ok(Arc::clone(last)),
+            None => self.net.kept_program(request),
         }
-        let mode = Mode::Gradient { dropout, all_nodes: all_nodes && self.net.has_batch_norm() };
-        let (powers, value) = (graph.keeps_powers()?, self.net.layers().last());
-        let features_first = over_most && exact & 1 == 1 && graph.is_cheaper_features_first()?;
-        self.net.kept_program(Request { mode, exact, powers, features_first, value }).map(Some)
+    }
+
+    fn keeps_powers(&self, graph: &Graph) -> Result<bool> {
+        Ok(self.net.layers().has_powers() && graph.keeps_powers()?)
     }
 
     /// The program of a value, computed exactly, for all nodes or for some. For some, powers of Â times X are not computed for the
     /// whole graph; the bits are the same.
     fn exact_program(&self, graph: &Graph, value: usize, all: bool) -> Result<Arc<Program>> {
-        let powers = all && graph.keeps_powers()?;
-        let mode = Mode::Inference;
-        self.net.kept_program(Request { mode, exact: u64::MAX, powers, features_first: false, value })
+        self.net.kept_program(Request {
+            mode: Mode::Inference,
+            exact: u64::MAX,
+            identity: graph.is_identity(),
+            whole: false,
+            powers: all && self.keeps_powers(graph)?,
+            features_first: false,
+            value,
+        })
     }
 
     /// All parameters.
@@ -308,16 +323,6 @@ impl Model {
             return Err(Error::ShapeMismatch(text));
         }
         Ok(())
-    }
-
-    /// The place of W(l) in the parameters and in a gradient.
-    fn range(&self, l: usize) -> Range<usize> {
-        let start: usize = self.widths.windows(2).take(l).map(|w| w[0] * w[1]).sum();
-        start..start + self.widths[l] * self.widths[l + 1]
-    }
-
-    fn weights(&self, l: usize) -> &[f32] {
-        &self.parameters[self.range(l)]
     }
 }
 

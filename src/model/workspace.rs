@@ -1,7 +1,7 @@
-//! The buffers of a pass: those of the paper's model, and those of a program.
+//! The buffers of a pass, and the losses of its outputs.
 
-use super::{Model, pass};
-use crate::error::{ForThe, Result, try_resize};
+use super::Model;
+use crate::error::{Error, ForThe, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Pick, Threads, table};
 use crate::nn::{self, Masks, Pass, Program};
@@ -11,61 +11,42 @@ use std::sync::Arc;
 /// Everything a pass needs beside the model, the graph and the cut.
 #[derive(Default)]
 pub struct Workspace {
-    plain: pass::Workspace,
     net: nn::Workspace,
-    /// What the last pass ran; `None`: the layers of the paper's model.
+    /// What the last pass ran.
     program: Option<Arc<Program>>,
-    /// The last layer of the last pass, in the paper's model.
-    last: usize,
     log_sums: Vec<f64>,
     losses: Vec<f64>,
 }
 
 impl Workspace {
-    /// Bytes of the large buffers.
-    pub fn bytes(&self) -> usize {
-        self.plain.bytes() + self.net.bytes()
+    /// What the last pass ran.
+    pub fn program(&self) -> Option<&Arc<Program>> {
+        self.program.as_ref()
     }
 
-    /// Computes a program, or the layers `0 ..= last` of the paper's model, over a cut. A node's output has the same bits
-    /// whichever other nodes are computed with it. [`Workspace::release`] must follow, also on failure.
+    /// Bytes of the large buffers.
+    pub fn bytes(&self) -> usize {
+        self.net.bytes()
+    }
+
+    /// Computes a program over a cut. In a program without gradients, a node's output has the same bits whichever other nodes are
+    /// computed with it. [`Workspace::release`] must follow, also on failure.
     pub fn forward(
         &mut self,
         model: &Model,
-        (program, last): (Option<Arc<Program>>, usize),
+        program: &Arc<Program>,
         (graph, cut): (&Graph, &Cut),
         threads: &Threads,
-        keep: bool,
+        (masks, keep): (Masks, bool),
     ) -> Result<()> {
-        (self.program, self.last) = (program, last);
-        match &self.program {
-            None => self.plain.forward(model, (graph, cut), threads, last, keep),
-            Some(program) => {
-                let pass = model.pass(program, (graph, cut), threads, Masks::default(), keep);
-                self.net.forward(pass)
-            }
+        if self.program.as_ref().is_none_or(|last| last.id != program.id) {
+            self.program = Some(Arc::clone(program));
         }
-    }
-
-    /// Computes everything over a cut, so that [`Workspace::backward`] can follow. [`Workspace::release`] must follow, also on
-    /// failure.
-    pub fn forward_for_gradient(
-        &mut self,
-        model: &Model,
-        program: Option<Arc<Program>>,
-        (graph, cut): (&Graph, &Cut),
-        threads: &Threads,
-        masks: Masks,
-    ) -> Result<()> {
-        (self.program, self.last) = (program, model.num_layers().wrapping_sub(1));
-        match &self.program {
-            None => self.plain.forward_for_gradient(model, graph, cut, threads),
-            Some(program) => self.net.forward(model.pass(program, (graph, cut), threads, masks, true)),
-        }
+        self.net.forward(model.pass(program, (graph, cut), threads, masks, keep))
     }
 
     /// From the gradient by the outputs, in their place, to the gradient by all parameters of the loss + λ/2 ‖w‖². Requires
-    /// [`Workspace::forward_for_gradient`] with the same arguments.
+    /// [`Workspace::forward`] with the same arguments.
     pub fn backward(
         &mut self,
         model: &Model,
@@ -73,24 +54,19 @@ impl Workspace {
         threads: &Threads,
         masks: Masks,
     ) -> Result<()> {
-        match &self.program {
-            None => self.plain.backward(model, graph, cut, threads),
-            Some(program) => {
-                let pass = model.pass(program, (graph, cut), threads, masks, true);
-                self.net.backward(pass, model.lambda() as f32)
-            }
-        }
+        let program = self.program.as_ref().ok_or_else(no_pass)?;
+        let pass = model.pass(program, (graph, cut), threads, masks, true);
+        self.net.backward(pass, model.lambda() as f32)
     }
 
     /// Releases what the last pass borrowed from the graph.
     pub fn release(&mut self) {
-        self.plain.release();
         self.net.release();
     }
 
     /// The gradient by all parameters that [`Workspace::backward`] has computed.
     pub fn gradient(&self) -> &[f32] {
-        if self.program.is_some() { self.net.gradient() } else { self.plain.gradient() }
+        self.net.gradient()
     }
 
     /// Moves running statistics towards those of the last pass.
@@ -102,18 +78,12 @@ impl Workspace {
 
     /// The outputs of the last forward pass.
     pub fn output(&self) -> &[f32] {
-        match &self.program {
-            None => self.plain.output(self.last),
-            Some(program) => self.net.output(program),
-        }
+        self.program.as_ref().map_or(&[], |program| self.net.output(program))
     }
 
     /// The outputs of the last forward pass, and their width. A loss leaves its gradient by the outputs in their place.
     pub fn outputs_mut(&mut self, model: &Model) -> (&mut [f32], usize) {
-        let outputs = match &self.program {
-            None => self.plain.output_mut(self.last),
-            Some(program) => self.net.output_mut(program),
-        };
+        let outputs = self.program.as_ref().map_or(&mut [][..], |program| self.net.output_mut(program));
         (outputs, model.output_width())
     }
 
@@ -147,6 +117,10 @@ impl Workspace {
         self.log_sums = log_sums;
         resized.map(|()| self.output())
     }
+}
+
+fn no_pass() -> Error {
+    Error::Internal("a gradient without a forward pass".to_string())
 }
 
 impl Model {

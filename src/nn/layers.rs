@@ -215,6 +215,16 @@ impl Layers {
         self.values[self.last].width
     }
 
+    /// Whether an operation multiplies by Â.
+    pub fn has_convolutions(&self) -> bool {
+        self.values.iter().any(|value| matches!(value.op, Op::Gcn { .. } | Op::Propagate { .. }))
+    }
+
+    /// Whether Â may be applied to the features more than once before any weights.
+    pub fn has_powers(&self) -> bool {
+        self.values.iter().any(|value| matches!(value.op, Op::Propagate { .. }))
+    }
+
     /// Number of hops.
     pub fn num_hops(&self) -> usize {
         self.hops

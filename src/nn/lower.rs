@@ -4,12 +4,18 @@
 //! |---|---|
 //! | Op·X is read from the graph's copy, and is no hop any more | nothing is drawn at the hop, and its input is the features |
 //! | ÂX, Â²X, … likewise | also of the hops below, and the graph has room for them |
-//! | Op·(H·W) in place of (Op·H)·W | W makes rows narrower, or no wider |
-//! | Op·(X·W) in place of (Op·X)·W | likewise, and a gradient over most nodes has sparse features |
-//! | dropout and its rate disappear | in inference |
+//! | Op·H·W is one primitive, which chooses between Op·(H·W) and (Op·H)·W | W follows the operator |
+//! | Op·(X·W) in place of a copy of Op·X | X is sparse, and all nodes are computed |
+//! | Â·H becomes H | Â is the identity, and nothing is drawn |
+//! | a rectifier becomes part of the product before it | nobody else reads that product |
+//! | two convolutions become one primitive | they are the lowest, on sparse features, all nodes are computed, and nobody else reads the values between them |
+//! | dropout disappears | in inference, and while gradients are measured |
+//!
+//! The last product of a layer can choose its order anew in each step ([`super::run`]), where a rewrite would fix it.
 
 use super::layers::{Activation, Aggregator, Norm, Op};
-use super::program::{Kind, Mode, Node, Program, Request, Scale, Source};
+use super::op::folded::MOST_HIDDEN;
+use super::program::{Kind, Mode, Node, Pair, Program, Request, Scale, Source};
 use super::tensors::Net;
 use crate::graph::Operator;
 use crate::kernel::Extreme;
@@ -25,7 +31,7 @@ impl Net {
         lower.values();
         lower.share_weights();
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        Program::finish(lower.nodes, &lower.hops, lower.aggregated, request, id)
+        Program::finish(lower.nodes, &lower.hops, lower.aggregated, request, (self.id(), id))
     }
 }
 
@@ -70,8 +76,9 @@ impl Lower<'_> {
             }
         }
         // A result that is no primitive's, or one that a loss may not overwrite, is copied; and the top is picked.
-        let output = sources[self.request.value];
-        let gradient = self.request.mode != Mode::Inference;
+        let output = self.rectify_products(sources[self.request.value]);
+        let output = self.fold_convolutions(output);
+        let gradient = self.request.has_gradients();
         let overwritten = match output {
             Source::Node(n) => {
                 let plain = n + 1 == self.nodes.len();
@@ -88,6 +95,7 @@ impl Lower<'_> {
     fn keeps_result(&self, node: usize) -> bool {
         match (&self.nodes[node].kind, self.nodes[node].inputs[0]) {
             (Kind::Activate(_), _) => true,
+            _ if self.nodes[node].rectified => true,
             // Numbers that are dropped of sparse features are sparse.
             (Kind::Dropout { .. }, Some(Source::Features)) => true,
             (Kind::Bias { .. } | Kind::Dropout { .. } | Kind::Combine { .. }, Some(Source::Node(n))) => {
@@ -102,11 +110,25 @@ impl Lower<'_> {
             Some(Source::Node(n)) => self.nodes[n].has_gradient,
             _ => false,
         };
-        let own =
-            matches!(kind, Kind::MatMul { .. } | Kind::Bias { .. } | Kind::LayerNorm { .. } | Kind::BatchNorm { .. })
-                || matches!(kind, Kind::Combine { scales } if scales.iter().any(|s| matches!(s, Scale::OnePlus(_))));
+        let own = match &kind {
+            Kind::MatMul { .. } | Kind::Convolve { .. } | Kind::Folded(_) => true,
+            Kind::Bias { .. } | Kind::LayerNorm { .. } | Kind::BatchNorm { .. } => true,
+            Kind::Combine { scales } => scales.iter().any(|s| matches!(s, Scale::OnePlus(_))),
+            _ => false,
+        };
         let has_gradient = own || inputs.into_iter().any(depends);
-        self.nodes.push(Node { kind, inputs, width, level: 0, step: 0, slot: 0, in_place: false, has_gradient });
+        self.nodes.push(Node {
+            kind,
+            inputs,
+            width,
+            level: 0,
+            step: 0,
+            slot: 0,
+            in_place: false,
+            has_gradient,
+            rectified: false,
+            masked_by_reader: false,
+        });
         Source::Node(self.nodes.len() - 1)
     }
 
@@ -146,8 +168,16 @@ impl Lower<'_> {
         hop >= 64 || self.request.exact >> hop & 1 == 1
     }
 
+    /// Whether a product with this operator changes nothing.
+    fn is_identity(&self, operator: Operator) -> bool {
+        self.request.identity && operator == Operator::Normalized
+    }
+
     /// Op·In of a hop.
     fn spmm(&mut self, input: Source, operator: Operator, hop: usize) -> Source {
+        if self.is_identity(operator) && input != Source::Features {
+            return input;
+        }
         let power = match input {
             Source::Features => Some(1),
             Source::Aggregated(i) => {
@@ -179,21 +209,22 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether Op·In costs no more than Op·(In·W): it is there already, or its rows are narrower.
-    fn aggregates_first(&self, input: Source, width: usize, hop: usize) -> bool {
-        let kept = input == Source::Features && self.is_exact(hop) && !self.request.features_first;
-        kept || width > self.width(input)
-    }
-
-    /// (Op·In)·W, in the cheaper order.
+    /// Op·In·W of a hop.
     fn convolve(&mut self, input: Source, operator: Operator, hop: usize, (value, name): (usize, &str)) -> Source {
         let width = self.net.layers().values()[value].width;
-        if self.aggregates_first(input, width, hop) {
+        let fan_in = self.width(input);
+        let aggregates_first = match input {
+            Source::Features => self.is_exact(hop) && !self.request.features_first,
+            Source::Aggregated(_) => width > fan_in,
+            Source::Node(_) => self.is_identity(operator),
+        };
+        if aggregates_first {
             let aggregated = self.spmm(input, operator, hop);
             return self.matmul(aggregated, value, name, width);
         }
-        let product = self.matmul(input, value, name, width);
-        self.spmm(product, operator, hop)
+        self.hops.push((hop, self.nodes.len()));
+        let weight = self.tensor(value, name).unwrap_or_default();
+        self.push(Kind::Convolve { operator, weight, fan_in }, [Some(input), None], width)
     }
 
     fn value(&mut self, i: usize, input: Source, other: Option<Source>) -> Source {
@@ -293,6 +324,79 @@ impl Lower<'_> {
             h = self.bias(h, i, &bias);
         }
         h
+    }
+
+    /// How often a primitive's result is read, the output of the program included.
+    fn uses(&self, output: Source) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        for source in self.nodes.iter().flat_map(|node| node.inputs).chain([Some(output)]) {
+            if let Some(Source::Node(n)) = source {
+                uses[n] += 1;
+            }
+        }
+        uses
+    }
+
+    /// Removes a primitive; who read it reads its input. Returns where `output` is now.
+    fn remove(&mut self, at: usize, output: Source) -> Source {
+        let input = self.nodes.remove(at).inputs[0].unwrap_or(Source::Features);
+        let moved = |source: Source| match source {
+            Source::Node(n) if n == at => input,
+            Source::Node(n) if n > at => Source::Node(n - 1),
+            other => other,
+        };
+        for node in &mut self.nodes[at..] {
+            node.inputs = node.inputs.map(|input| input.map(moved));
+        }
+        self.hops.retain(|&(_, node)| node != at);
+        self.hops.iter_mut().filter(|(_, node)| *node > at).for_each(|(_, node)| *node -= 1);
+        moved(output)
+    }
+
+    /// Makes rectifiers part of the products that they follow. Returns where `output` is now.
+    fn rectify_products(&mut self, mut output: Source) -> Source {
+        let mut at = 0;
+        while at < self.nodes.len() {
+            let product = match (&self.nodes[at].kind, self.nodes[at].inputs[0]) {
+                (Kind::Activate(Activation::Relu), Some(Source::Node(n))) => Some(n),
+                _ => None,
+            };
+            match product.filter(|&n| self.nodes[n].kind.rectifies() && self.uses(output)[n] == 1) {
+                Some(n) if !self.nodes[n].rectified => {
+                    self.nodes[n].rectified = true;
+                    output = self.remove(at, output);
+                }
+                _ => at += 1,
+            }
+        }
+        output
+    }
+
+    /// Folds the two lowest convolutions, if all nodes are computed from sparse features, W1 makes rows no wider, and nobody else
+    /// reads what is between them. Returns where `output` is now.
+    fn fold_convolutions(&mut self, output: Source) -> Source {
+        let Some((at, pair)) = (0..self.nodes.len()).find_map(|at| Some((at, self.foldable(at, output)?))) else {
+            return output;
+        };
+        self.nodes[at].kind = Kind::Folded(pair);
+        let below = self.nodes[at].inputs[0];
+        match below {
+            Some(Source::Node(below)) => self.remove(below, output),
+            _ => output,
+        }
+    }
+
+    fn foldable(&self, at: usize, output: Source) -> Option<Pair> {
+        let Kind::Convolve { operator: Operator::Normalized, weight: upper, fan_in } = &self.nodes[at].kind else {
+            return None;
+        };
+        let Some(Source::Node(below)) = self.nodes[at].inputs[0] else { return None };
+        let Node { kind, inputs, rectified: true, width: hidden, .. } = &self.nodes[below] else { return None };
+        let Kind::Convolve { operator: Operator::Normalized, weight: lower, .. } = kind else { return None };
+        let whole = self.request.features_first && inputs[0] == Some(Source::Features);
+        let fits = *hidden <= MOST_HIDDEN && self.nodes[at].width <= *fan_in && self.uses(output)[below] == 1;
+        (whole && fits && !self.request.picks_top())
+            .then(|| Pair { weights: [lower.clone(), upper.clone()], hidden: *hidden })
     }
 
     /// Marks products whose W has its gradient stored by a later product: the reverse pass meets that one first.

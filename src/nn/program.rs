@@ -8,7 +8,7 @@ use super::layers::Activation;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::kernel::Extreme;
-use crate::sample::{Cut, Draws, Key, Sampler, Step};
+use crate::sample::{Cut, Draws, Hop, Key, Sampler, Step};
 use std::ops::Range;
 
 /// What a program is for.
@@ -32,9 +32,13 @@ pub struct Request {
     pub mode: Mode,
     /// A bit for each hop at whose input nothing is drawn.
     pub exact: u64,
+    /// Whether Â is the identity and nothing is drawn, so that a convolution looks at no neighbours.
+    pub identity: bool,
+    /// Whether all nodes are computed below the top: a gradient over most of them reaches nearly all others.
+    pub whole: bool,
     /// Whether the graph keeps Â²X, Â³X and so on.
     pub powers: bool,
-    /// Whether Op·(X·W) costs less than (Op·X)·W.
+    /// Whether Op·(X·W) costs less than (Op·X)·W for all nodes, and all are computed.
     pub features_first: bool,
     /// The value that it returns.
     pub value: usize,
@@ -44,6 +48,11 @@ impl Request {
     /// Whether everything is computed for all nodes, and the top is picked out of them at the end.
     pub fn picks_top(&self) -> bool {
         matches!(self.mode, Mode::Gradient { all_nodes: true, .. })
+    }
+
+    /// Whether gradients follow.
+    pub fn has_gradients(&self) -> bool {
+        self.mode != Mode::Inference
     }
 }
 
@@ -94,6 +103,17 @@ pub enum Kind {
         /// Op
         operator: Operator,
     },
+    /// Op·In·W, from the level below, in the order of products that costs less.
+    Convolve {
+        /// Op
+        operator: Operator,
+        /// W, row-major.
+        weight: Range<usize>,
+        /// Rows of W.
+        fan_in: usize,
+    },
+    /// Â·max(Â·X·W0, 0)·W1 for all nodes, without ever holding the matrix in the middle.
+    Folded(Pair),
     /// The maximum or minimum over the linked rows of the level below.
     Extreme(Extreme),
     /// The picked rows, as they are.
@@ -139,10 +159,38 @@ pub enum Kind {
     MaxOf,
 }
 
+/// The weights of two layers that are computed together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pair {
+    /// W0 and W1, row-major.
+    pub weights: [Range<usize>; 2],
+    /// Columns of W0.
+    pub hidden: usize,
+}
+
 impl Kind {
     /// Whether it looks at neighbours.
     pub fn is_hop(&self) -> bool {
-        matches!(self, Kind::Spmm { .. } | Kind::Extreme(_))
+        matches!(self, Kind::Spmm { .. } | Kind::Convolve { .. } | Kind::Folded(_) | Kind::Extreme(_))
+    }
+
+    /// Whether it writes its result once, so that a rectifier can be applied on the way.
+    pub fn rectifies(&self) -> bool {
+        matches!(self, Kind::MatMul { .. } | Kind::Spmm { .. } | Kind::Convolve { .. } | Kind::Folded(_))
+    }
+
+    /// Whether it writes the gradient by its input once, so that a rectifier's mask can be applied on the way.
+    fn masks(&self) -> bool {
+        matches!(self, Kind::MatMul { .. } | Kind::Spmm { .. } | Kind::Convolve { .. })
+    }
+
+    /// The operator whose rows a hop reads.
+    fn operator(&self) -> Operator {
+        match self {
+            Kind::Spmm { operator } | Kind::Convolve { operator, .. } => *operator,
+            Kind::Folded(_) => Operator::Normalized,
+            _ => Operator::Links,
+        }
     }
 
     /// Whether it may work in its first input's slot: its gradient needs nothing that it overwrites.
@@ -174,6 +222,10 @@ pub struct Node {
     pub in_place: bool,
     /// Whether a parameter has part in its result.
     pub has_gradient: bool,
+    /// Whether its result is rectified.
+    pub rectified: bool,
+    /// Whether the gradient by a rectified result passes the rectifier in the one primitive that reads it.
+    pub masked_by_reader: bool,
 }
 
 impl Node {
@@ -198,8 +250,12 @@ pub struct Program {
     pub aggregated: Vec<(Operator, usize)>,
     /// Number of slots.
     pub slots: usize,
+    /// Whether the output of a node without entries is 0 and has no part in a gradient: the output is that of the last hop.
+    empty_rows_are_zero: bool,
     /// What it was made for.
     pub request: Request,
+    /// The number of the net that it was made of.
+    pub net: u64,
     /// Differs from that of every other program.
     pub id: u64,
 }
@@ -210,20 +266,25 @@ impl Program {
         &self.nodes[self.nodes.len() - 1]
     }
 
-    /// Cuts what this program needs for the nodes `top`. If most nodes are at the top and nothing is drawn, nearly all others are
-    /// below them, and listing those would take time and memory.
+    /// Cuts what this program needs for the nodes `top`.
     pub fn cut(
         &self,
         cut: &mut Cut,
         (graph, top): (&Graph, &[i32]),
-        over_most: bool,
         (draws, key): (Draws<'_>, Key),
         sampler: &mut Sampler,
     ) -> Result<()> {
-        match over_most || self.request.picks_top() {
-            true => cut.whole_levels_below(graph, top, self.levels),
-            false => cut.steps_below(graph, top, &self.steps, (draws, key), sampler),
+        if self.request.whole || self.request.picks_top() {
+            return cut.whole_below(graph, top, self.levels);
         }
+        cut.below(graph, top, &self.steps, (draws, key), sampler)?;
+        if let Some(step) = self.steps.last()
+            && self.empty_rows_are_zero
+            && *draws.at(step.hop) != Hop::Exact
+        {
+            cut.drop_empty_rows();
+        }
+        Ok(())
     }
 
     /// Gives the primitives of `nodes` levels and slots. `hops` are the hops that are left, in order, with the primitive of each.
@@ -232,28 +293,38 @@ impl Program {
         hops: &[(usize, usize)],
         aggregated: Vec<(Operator, usize)>,
         request: Request,
-        id: u64,
+        (net, id): (u64, u64),
     ) -> Program {
         let levels = hops.len() + usize::from(request.picks_top());
         for (step, &(_, node)) in hops.iter().enumerate() {
             nodes[node].step = step;
         }
         place_levels(&mut nodes, levels, hops.len());
-        let mut program =
-            Program { nodes, steps: Vec::new(), levels, crossings: Vec::new(), aggregated, slots: 0, request, id };
+        let alone = nodes.iter().filter(|node| node.level == levels).count() == 1;
+        let empty_rows_are_zero = alone && nodes.last().is_some_and(|last| last.kind.is_hop());
+        let mut program = Program {
+            nodes,
+            steps: Vec::new(),
+            levels,
+            crossings: Vec::new(),
+            aggregated,
+            slots: 0,
+            empty_rows_are_zero,
+            request,
+            net,
+            id,
+        };
         program.find_crossings();
         program.steps = hops
             .iter()
             .enumerate()
             .map(|(level, &(hop, node))| Step {
                 hop,
-                operator: match program.nodes[node].kind {
-                    Kind::Spmm { operator } => operator,
-                    _ => Operator::Links,
-                },
+                operator: program.nodes[node].kind.operator(),
                 own: program.crossings.iter().any(|&(low, high)| low <= level && level < high),
             })
             .collect();
+        program.find_masks();
         program.place_slots();
         program
     }
@@ -261,6 +332,19 @@ impl Program {
     /// The level at which a primitive reads its inputs.
     pub fn reads_at(&self, node: &Node) -> usize {
         if node.kind.is_hop() { node.step } else { node.level }
+    }
+
+    /// Finds the rectified results whose gradient is masked while it is written.
+    fn find_masks(&mut self) {
+        for n in 0..self.nodes.len() {
+            let reads = |node: &&Node| node.inputs.contains(&Some(Source::Node(n)));
+            let mut readers = self.nodes.iter().filter(reads);
+            let alone = match (readers.next(), readers.next()) {
+                (Some(reader), None) => reader.kind.masks() && self.reads_at(reader) == self.nodes[n].level,
+                _ => false,
+            };
+            self.nodes[n].masked_by_reader = self.nodes[n].rectified && alone;
+        }
     }
 
     fn find_crossings(&mut self) {
@@ -319,7 +403,7 @@ impl Program {
             holds[i] = match (&node.kind, owner) {
                 (&Kind::Activate(activation), _) => Some(activation),
                 (_, Some(n)) => holds[n],
-                _ => None,
+                _ => node.rectified.then_some(Activation::Relu),
             };
             self.nodes[i].in_place = owner.is_some();
             self.nodes[i].slot = match owner {

@@ -1,9 +1,8 @@
-//! Products with the transpose of a layer's operator; the transpose of its weights.
+//! Products with the transpose of a hop's operator; the transpose of weights.
 
 use crate::error::{Error, ForThe, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
-use crate::sample::Cut;
 
 /// What the buffers of the way back are for, in case they cannot be allocated.
 pub const DELTAS: &str = "gradients of the activations";
@@ -28,28 +27,6 @@ pub fn spread(graph: &Graph, nodes: &[i32], (g, width): (&[f32], usize), out: &m
     Ok(())
 }
 
-/// `out ← Âᵀ·G`, finished, for a symmetric Â and G with a row for each node picked. G is spread to a row for every node, in
-/// `room`, so that threads can share the rows of Â.
-pub fn symmetric_times(
-    graph: &Graph,
-    threads: &Threads,
-    pick: Pick<'_>,
-    (g, width): (&[f32], usize),
-    finish: Finish<'_>,
-    (room, out): (&mut Buffer, &mut Buffer),
-) -> Result<()> {
-    out.try_resize(graph.num_nodes() * width).for_the(DELTAS)?;
-    let g = match pick {
-        Pick::From(_) => g,
-        Pick::List(nodes) => {
-            spread(graph, nodes, (g, width), room)?;
-            room
-        }
-    };
-    threads.times(Rows::Sparse(graph.operator()), Pick::From(0), g, width, finish, out);
-    Ok(())
-}
-
 /// Products with the transpose of a block. A small block is scattered. The transpose of a large block is written out, so that
 /// threads can share the product, and kept for as long as the cut is the same.
 #[derive(Default)]
@@ -65,25 +42,8 @@ impl Transposed {
     /// Below this many entries, writing the transpose out does not pay.
     const FEW_ENTRIES: usize = 1 << 13;
 
-    /// `out ← Opᵀ·G`, finished, for the operator of layer `l` of a cut.
-    pub fn times(
-        &mut self,
-        graph: &Graph,
-        (cut, l): (&Cut, usize),
-        threads: &Threads,
-        (g, width): (&[f32], usize),
-        finish: Finish<'_>,
-        (room, out): (&mut Buffer, &mut Buffer),
-    ) -> Result<()> {
-        let (block, pick) = cut.operator(graph, l);
-        if cut.is_whole() {
-            return symmetric_times(graph, threads, pick, (g, width), finish, (room, out));
-        }
-        self.times_block((block, pick), (cut.number(), cut.inputs(l).1), threads, (g, width), finish, out)
-    }
-
     /// `out ← Blockᵀ·G`, finished, for a block with `count` columns that belongs to the cut of this number.
-    pub fn times_block(
+    pub fn times(
         &mut self,
         (block, pick): (Sparse<'_>, Pick<'_>),
         (cut, count): (u64, usize),

@@ -88,7 +88,7 @@ impl Problem for Data {
 
     fn cut(
         &self,
-        (num_hops, program): (usize, Option<&Program>),
+        program: &Program,
         kind: &dyn Kind,
         key: Key,
         items: &[i32],
@@ -100,13 +100,10 @@ impl Problem for Data {
         let mut random = Stream::new(key.seed, Purpose::Draws, key.step, 0);
         pairs.clear();
         items.iter().try_for_each(|&q| pairs.push(self.levels(q as usize), choice, &mut random))?;
-        match program {
-            None => cut.below(&self.documents, pairs.documents(), num_hops, Draws::NONE, key, sampler),
-            Some(program) => program.cut(cut, (&self.documents, pairs.documents()), false, (Draws::NONE, key), sampler),
-        }
+        program.cut(cut, (&self.documents, pairs.documents()), (Draws::NONE, key), sampler)
     }
 
-    fn takes_cutting(&self, _: usize, _: &dyn Kind) -> bool {
+    fn takes_cutting(&self, _: &Program) -> bool {
         true
     }
 

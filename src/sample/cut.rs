@@ -1,6 +1,6 @@
-//! The cut of one gradient or prediction: which nodes each layer computes and from which, from the batch down to the input.
+//! The cut of one gradient or prediction: which nodes each hop computes and from which, from the batch down to the input.
 
-use super::{Block, Draws, Hop, Key, Sampler};
+use super::{Block, Draws, Key, Sampler};
 use crate::error::{Result, try_reserve_with_slack, try_with_capacity};
 use crate::graph::{Graph, Operator};
 use crate::kernel::{Pick, Sparse};
@@ -17,17 +17,18 @@ pub struct Step {
     pub own: bool,
 }
 
-/// Which rows and columns of Â each layer uses. Buffers are reused from cut to cut.
+/// The nodes of each level, and the operators between them. Level i feeds step i, the last level is the top. Buffers are reused
+/// from cut to cut.
 #[derive(Default)]
 pub struct Cut {
     form: Form,
-    /// The nodes of the last layer, where the form has such a list; empty otherwise.
+    /// The nodes of the last level, where the form has such a list; empty otherwise.
     top: Vec<i32>,
-    /// Block l feeds layer l; used by [`Form::Blocks`] alone. Block 0 is unused if the input is exact.
+    /// Block i has the nodes of level i for columns and those of the next level for rows; used by [`Form::Blocks`] alone.
     blocks: Vec<Block>,
     num_nodes: usize,
-    num_hops: usize,
-    /// Nodes that were to be computed but that no draw reaches: their output is 0, and they are not in `top`.
+    num_steps: usize,
+    /// Nodes that were to be computed but that no draw reaches: their output is 0, and they are not in `top` any more.
     missed: usize,
     /// Differs from that of every other cut in this process; 0 before the first.
     number: u64,
@@ -36,37 +37,26 @@ pub struct Cut {
 /// What a cut is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Form {
-    /// Every layer computes all nodes. Its operator is Â.
+    /// All nodes at every level. Operators are those of the graph.
     #[default]
     Whole,
-    /// The last layer computes the nodes at the top, the layers below compute all nodes. Operators are rows of Â.
+    /// All nodes at every level but the top. Operators are rows of those of the graph.
     WholeBelow,
-    /// Â is the identity and nothing is drawn: every layer computes the same nodes, each from itself alone.
-    Rows {
-        /// All nodes, or those at the top.
-        all: bool,
-    },
-    /// Each layer computes the nodes that the one above needs or has drawn. Operators are blocks of Â.
-    Blocks {
-        /// Nothing is drawn at the input. Layer 0 then reads rows of ÂX in place of a block.
-        exact_input: bool,
-    },
+    /// Each level has the nodes that the one above needs or has drawn. Operators are blocks.
+    Blocks,
 }
 
 impl Cut {
-    /// All nodes at every layer, nothing drawn.
-    pub fn whole(&mut self, graph: &Graph) {
-        let form = if graph.is_identity() { Form::Rows { all: true } } else { Form::Whole };
+    /// All nodes at each of `steps` + 1 levels, nothing drawn.
+    pub fn whole(&mut self, graph: &Graph, steps: usize) {
         self.top.clear();
-        self.begin(form, graph, 0);
+        self.begin(Form::Whole, graph, steps);
     }
 
-    /// The nodes `top`, no two of which are the same, and all nodes below them; nothing is drawn. Gradients require a symmetric
-    /// Â.
-    pub fn whole_below(&mut self, graph: &Graph, top: &[i32], num_hops: usize) -> Result<()> {
-        let form = if graph.is_identity() { Form::Rows { all: false } } else { Form::WholeBelow };
+    /// The nodes `top` at the last of `steps` + 1 levels, all nodes below it; nothing is drawn.
+    pub fn whole_below(&mut self, graph: &Graph, top: &[i32], steps: usize) -> Result<()> {
         self.top_exactly(top)?;
-        self.begin(form, graph, num_hops);
+        self.begin(Form::WholeBelow, graph, steps);
         self.set_top(top)
     }
 
@@ -79,58 +69,8 @@ impl Cut {
         Ok(())
     }
 
-    /// The nodes `top` and what `num_hops` hops need below them or draw.
+    /// The nodes `top`, which may repeat, and what the steps need below them or draw.
     pub fn below(
-        &mut self,
-        graph: &Graph,
-        top: &[i32],
-        num_hops: usize,
-        draws: Draws<'_>,
-        key: Key,
-        sampler: &mut Sampler,
-    ) -> Result<()> {
-        let exact = |hop: usize| *draws.at(hop) == Hop::Exact;
-        let form = match graph.is_identity() && (0..num_hops).all(exact) {
-            true => Form::Rows { all: false },
-            false => Form::Blocks { exact_input: exact(0) },
-        };
-        self.begin(form, graph, num_hops);
-        self.set_top(top)?;
-        let Form::Blocks { exact_input } = form else {
-            return Ok(());
-        };
-        sampler.fit(graph)?;
-        if self.blocks.len() < num_hops {
-            self.blocks.resize_with(num_hops, Block::default);
-        }
-        for hop in (usize::from(exact_input)..num_hops).rev() {
-            let (block, above) = self.blocks[hop..].split_first_mut().expect("a block for each hop");
-            let above = if hop + 1 == num_hops { &self.top } else { above[0].nodes() };
-            sampler.cut_block((graph, Operator::Normalized), block, above, (draws, key, hop))?;
-        }
-        if !exact(num_hops - 1) {
-            self.blocks[num_hops - 1].drop_empty_rows(&mut self.top);
-            self.missed = top.len() - self.top.len();
-        }
-        Ok(())
-    }
-
-    /// All nodes at each of `levels` + 1 levels, nothing drawn.
-    pub fn whole_levels(&mut self, graph: &Graph, levels: usize) {
-        self.top.clear();
-        self.begin(Form::Whole, graph, levels);
-    }
-
-    /// The nodes `top` at the last of `levels` + 1 levels, all nodes below it; nothing is drawn.
-    pub fn whole_levels_below(&mut self, graph: &Graph, top: &[i32], levels: usize) -> Result<()> {
-        self.top_exactly(top)?;
-        self.begin(Form::WholeBelow, graph, levels);
-        self.set_top(top)
-    }
-
-    /// The nodes `top`, which may repeat, and what the steps need below them or draw; level i feeds step i. Rows that no draw
-    /// reaches stay.
-    pub fn steps_below(
         &mut self,
         graph: &Graph,
         top: &[i32],
@@ -138,7 +78,7 @@ impl Cut {
         (draws, key): (Draws<'_>, Key),
         sampler: &mut Sampler,
     ) -> Result<()> {
-        self.begin(Form::Blocks { exact_input: false }, graph, steps.len());
+        self.begin(Form::Blocks, graph, steps.len());
         self.set_top(top)?;
         sampler.fit(graph)?;
         if self.blocks.len() < steps.len() {
@@ -155,14 +95,20 @@ impl Cut {
         Ok(())
     }
 
+    /// Drops the nodes at the top that the last step finds nobody for. Requires [`Cut::below`] with a step.
+    pub fn drop_empty_rows(&mut self) {
+        let count = self.top.len();
+        self.blocks[self.num_steps - 1].drop_empty_rows(&mut self.top);
+        self.missed = count - self.top.len();
+    }
+
     /// The nodes of a level, as rows to pick from a matrix of all nodes, and their number. The last level is the top.
     pub fn level(&self, level: usize) -> (Pick<'_>, usize) {
         let pick = match self.form {
-            Form::Whole | Form::Rows { all: true } => Pick::From(0),
-            Form::Rows { all: false } => Pick::List(&self.top),
-            Form::WholeBelow | Form::Blocks { .. } if level == self.num_hops => Pick::List(&self.top),
+            Form::Whole => Pick::From(0),
+            Form::WholeBelow | Form::Blocks if level == self.num_steps => Pick::List(&self.top),
             Form::WholeBelow => Pick::From(0),
-            Form::Blocks { .. } => Pick::List(self.blocks[level].nodes()),
+            Form::Blocks => Pick::List(self.blocks[level].nodes()),
         };
         match pick {
             Pick::From(_) => (pick, self.num_nodes),
@@ -178,7 +124,7 @@ impl Cut {
         level: usize,
     ) -> Result<(Sparse<'a>, Pick<'a>)> {
         match self.form {
-            Form::Blocks { .. } => Ok((self.blocks[level].view(), Pick::From(0))),
+            Form::Blocks => Ok((self.blocks[level].view(), Pick::From(0))),
             _ => Ok((graph.operator_of(operator)?, self.level(level + 1).0)),
         }
     }
@@ -186,17 +132,17 @@ impl Cut {
     /// Where the nodes of the next level stand among those of `level`.
     pub fn own(&self, level: usize) -> Pick<'_> {
         match self.form {
-            Form::Blocks { .. } => Pick::List(self.blocks[level].own()),
+            Form::Blocks => Pick::List(self.blocks[level].own()),
             _ => self.level(level + 1).0,
         }
     }
 
     /// Starts a new cut. Sets every field but the lists.
-    fn begin(&mut self, form: Form, graph: &Graph, num_hops: usize) {
+    fn begin(&mut self, form: Form, graph: &Graph, num_steps: usize) {
         static LAST: AtomicU64 = AtomicU64::new(0);
         self.form = form;
         self.num_nodes = graph.num_nodes();
-        self.num_hops = num_hops;
+        self.num_steps = num_steps;
         self.missed = 0;
         self.number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     }
@@ -218,68 +164,14 @@ impl Cut {
         &self.top
     }
 
-    /// The number of nodes that were to be computed and are not in [`Cut::top`]: their output is 0.
+    /// The number of nodes that [`Cut::drop_empty_rows`] has dropped: their output is 0.
     pub fn missed(&self) -> usize {
         self.missed
     }
 
-    /// Whether layer 0 reads rows of ÂX.
-    pub fn exact_input(&self) -> bool {
-        match self.form {
-            Form::Whole | Form::WholeBelow | Form::Rows { .. } => true,
-            Form::Blocks { exact_input } => exact_input,
-        }
-    }
-
-    /// Whether every layer computes the same nodes, each from itself alone.
-    pub fn is_rows(&self) -> bool {
-        matches!(self.form, Form::Rows { .. })
-    }
-
-    /// Whether the input of every layer is all nodes, and its operator is rows of Â.
+    /// Whether every level but the top has all nodes, and operators are those of the graph.
     pub fn is_whole(&self) -> bool {
-        matches!(self.form, Form::Whole | Form::WholeBelow)
-    }
-
-    /// The number of nodes that layer `l` computes.
-    pub fn count_above(&self, l: usize) -> usize {
-        match self.pick_above(l) {
-            Pick::From(_) => self.num_nodes,
-            Pick::List(nodes) => nodes.len(),
-        }
-    }
-
-    /// The nodes that layer `l` computes, as rows to pick from a matrix of all nodes.
-    pub fn pick_above(&self, l: usize) -> Pick<'_> {
-        let last = l + 1 == self.num_hops;
-        match self.form {
-            Form::Whole | Form::Rows { all: true } => Pick::From(0),
-            Form::Rows { all: false } => Pick::List(&self.top),
-            Form::WholeBelow if last => Pick::List(&self.top),
-            Form::WholeBelow => Pick::From(0),
-            Form::Blocks { .. } if last => Pick::List(&self.top),
-            Form::Blocks { .. } => Pick::List(self.blocks[l + 1].nodes()),
-        }
-    }
-
-    /// The nodes at the input of layer `l`, as rows to pick from a matrix of all nodes, and their number.
-    pub fn inputs(&self, l: usize) -> (Pick<'_>, usize) {
-        match self.form {
-            Form::Whole | Form::WholeBelow => (Pick::From(0), self.num_nodes),
-            Form::Rows { .. } => (self.pick_above(l), self.count_above(l)),
-            Form::Blocks { .. } => {
-                let nodes = self.blocks[l].nodes();
-                (Pick::List(nodes), nodes.len())
-            }
-        }
-    }
-
-    /// The operator of layer `l`, a left factor for the output of the layer below, and its rows, one for each node above.
-    pub fn operator<'a>(&'a self, graph: &'a Graph, l: usize) -> (Sparse<'a>, Pick<'a>) {
-        match self.form {
-            Form::Whole | Form::WholeBelow | Form::Rows { .. } => (graph.operator(), self.pick_above(l)),
-            Form::Blocks { .. } => (self.blocks[l].view(), Pick::From(0)),
-        }
+        self.form != Form::Blocks
     }
 
     /// Bytes held.

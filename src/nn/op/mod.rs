@@ -2,6 +2,8 @@
 
 pub mod activation;
 pub mod columns;
+pub mod dropout;
 pub mod extreme;
+pub mod folded;
 pub mod join;
 pub mod norm;

@@ -6,15 +6,18 @@
 //!
 //! The price for not keeping H is one more product with Â, and the rows of XW0 that the logits have overwritten.
 
-use super::Model;
 use crate::error::{Error, ForThe, Result, try_filled};
 use crate::graph::Graph;
 use crate::kernel::{Buffer, Finish, GROUP, Parts, Pick, Rows, Sparse, Threads, table};
+use crate::nn::program::Pair;
 use crate::nn::transposed::{spread, transpose};
 use std::ops::Range;
 
 /// The size of a few rows, in numbers. They are on a thread's stack.
 const PIECE: usize = 4096;
+
+/// The largest width of H: a row of it must fit.
+pub const MOST_HIDDEN: usize = PIECE;
 
 #[repr(align(64))]
 struct Piece([f32; PIECE]);
@@ -76,7 +79,7 @@ fn stop(rows: &mut [f32], width: usize, signs: &[u8]) {
 
 /// Where the gradient by Â·H·W1 is.
 pub enum Delta<'a> {
-    /// In this slice, with a row for each node.
+    /// In this slice, with a row for every node.
     Of(&'a [f32]),
     /// In the buffer of XW0, with a row for each of these nodes.
     InPlace(&'a [i32]),
@@ -99,20 +102,21 @@ pub struct Folded<'a> {
 }
 
 impl<'a> Folded<'a> {
-    /// Whether a row of H fits a thread's stack.
-    pub fn fits(model: &Model) -> bool {
-        model.widths[1] <= PIECE
-    }
-
-    /// The two lowest layers of this model on this graph.
-    pub fn new(model: &'a Model, graph: &'a Graph, threads: &'a Threads) -> Result<Self> {
+    /// Two layers with these weights on this graph, with this many columns of the result.
+    pub fn new(
+        pair: &Pair,
+        parameters: &'a [f32],
+        width: usize,
+        graph: &'a Graph,
+        threads: &'a Threads,
+    ) -> Result<Self> {
         let Rows::Sparse(features) = graph.features()?.rows() else {
             return Err(Error::Internal("folded layers above dense features".to_string()));
         };
-        let (nodes, hidden, width) = (graph.num_nodes(), model.widths[1], model.widths[2]);
+        let (nodes, hidden) = (graph.num_nodes(), pair.hidden);
         // Partial sums beside the first take at most a sixteenth of the size of XW0.
         let parts = Parts::of_made(nodes, width).within(hidden, nodes * hidden / 16);
-        let (w0, w1) = (model.weights(0), model.weights(1));
+        let [w0, w1] = pair.weights.clone().map(|weight| &parameters[weight]);
         Ok(Folded { graph, threads, features, w0, w1, hidden, width, nodes, parts })
     }
 
@@ -120,8 +124,9 @@ impl<'a> Folded<'a> {
     pub fn forward(&self, features: &mut Buffer, product: &mut Buffer, signs: &mut Signs) -> Result<()> {
         let &Folded { hidden, width, parts, .. } = self;
         // The logits, which overwrite it, may be wider.
-        features.try_resize(self.nodes * hidden.max(width)).for_the("hidden activations")?;
-        product.try_resize(self.nodes * width).for_the("products of a layer")?;
+        let most = self.nodes * hidden.max(width);
+        features.try_resize_within(most, most).for_the("hidden activations")?;
+        product.try_resize_within(self.nodes * width, self.nodes * width).for_the("products of a layer")?;
         let features = &mut features[..self.nodes * hidden];
         self.times_features(features);
         let bytes = hidden.div_ceil(8);
