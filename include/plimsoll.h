@@ -1649,6 +1649,29 @@ plim_status plim_model_set_regularization(plim_model *model, double lambda);
 plim_status plim_model_set_threads(plim_model *model, size_t threads);
 
 /**
+ * Lets predictions for a whole graph hold hidden layers in files, for graphs whose hidden layers do not
+ * fit into memory.
+ *
+ * Such a prediction runs layer by layer, in blocks of rows. What a later layer reads is held for all
+ * nodes, and so are the results until the call copies them; beyond max_bytes it goes into mapped files in
+ * the directory. They have no name while they exist, take the disk space they need at once, and are
+ * gone when the call returns, even if the process is killed. Results have the same bits. Predictions for a
+ * list of nodes and gradients use no files.
+ *
+ * @param model      the model.
+ * @param directory  an existing directory, or NULL for no files, the default. It is looked up here; a
+ *                   relative name is relative to the working directory of this call.
+ * @param max_bytes  what a prediction may hold in memory for all nodes before it uses files. Ignored if
+ *                   directory is NULL.
+ *
+ * @return PLIM_OK or a common error.
+ *         PLIM_ERROR_IO: there is no such directory. A prediction that cannot write there also returns it.
+ */
+plim_status plim_model_set_scratch(plim_model *model,
+                                   const char *directory,
+                                   size_t max_bytes);
+
+/**
  * Returns the number of layers: of hops, for a model made of layers (see plim_layers).
  *
  * @param model  the model.

@@ -122,9 +122,14 @@ fn a_node_has_the_same_bits_alone_in_a_list_and_in_the_whole_graph() {
             estimator.gradient(&model, &graph, None).unwrap();
             estimator.commit(&mut model);
             let mut wanted: Option<Vec<Vec<u32>>> = None;
-            for (cache, threads) in [(1 << 30, 1), (0, 1), (0, 2)] {
+            // By levels: with files for all that a later level reads, or with memory for some of it.
+            let directory = tempfile::tempdir().unwrap();
+            for (cache, threads, scratch) in
+                [(1 << 30, 1, None), (0, 1, None), (0, 2, None), (0, 2, Some(0)), (1 << 30, 1, Some(8 * NODES))]
+            {
                 graph.set_cache(cache);
                 model.set_threads(threads).unwrap();
+                model.set_scratch(scratch.map(|bytes| (directory.path(), bytes))).unwrap();
                 let values = model.net().layers().values().len();
                 for value in [1, values / 2, values - 1] {
                     let width = model.value_width(value).unwrap();

@@ -685,6 +685,14 @@ public:
   /// Sets the number of threads, the calling one included; 0 selects the number of available cores.
   void set_threads(std::size_t threads) { detail::check(plim_model_set_threads(get(), threads)); }
 
+  /// Lets predictions for a whole graph hold what takes more than max_bytes in files in this directory.
+  void set_scratch(const std::string &directory, std::size_t max_bytes) {
+    detail::check(plim_model_set_scratch(get(), directory.c_str(), max_bytes));
+  }
+
+  /// Lets predictions use no files, the default.
+  void clear_scratch() { detail::check(plim_model_set_scratch(get(), nullptr, 0)); }
+
   /// The number of layers: of hops, for a model made of layers.
   std::size_t num_layers() const noexcept { return plim_model_num_layers(get()); }
   std::size_t num_parameters() const noexcept { return plim_model_num_parameters(get()); }

@@ -203,6 +203,37 @@ pub extern "C" fn plim_model_set_threads(model: *mut plim_model, threads: usize)
     change("model", model, |model| model.set_threads(threads))
 }
 
+/// Lets predictions for a whole graph hold hidden layers in files, for graphs whose hidden layers do not
+/// fit into memory.
+///
+/// Such a prediction runs layer by layer, in blocks of rows. What a later layer reads is held for all
+/// nodes, and so are the results until the call copies them; beyond max_bytes it goes into mapped files in
+/// the directory. They have no name while they exist, take the disk space they need at once, and are
+/// gone when the call returns, even if the process is killed. Results have the same bits. Predictions for a
+/// list of nodes and gradients use no files.
+///
+/// @param model      the model.
+/// @param directory  an existing directory, or NULL for no files, the default. It is looked up here; a
+///                   relative name is relative to the working directory of this call.
+/// @param max_bytes  what a prediction may hold in memory for all nodes before it uses files. Ignored if
+///                   directory is NULL.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_IO: there is no such directory. A prediction that cannot write there also returns it.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn plim_model_set_scratch(
+    model: *mut plim_model,
+    directory: *const c_char,
+    max_bytes: usize,
+) -> plim_status {
+    change("model", model, |model| {
+        // SAFETY: the caller promises `directory` is NULL or a string.
+        let directory = unsafe { ptr::optional_path("directory", directory) }?;
+        model.set_scratch(directory.map(|directory| (directory, max_bytes)))
+    })
+}
+
 /// Returns the number of layers: of hops, for a model made of layers (see plim_layers).
 ///
 /// @param model  the model.

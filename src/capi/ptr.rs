@@ -194,6 +194,18 @@ pub unsafe fn path<'a>(name: &str, path: *const c_char) -> Result<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(text.to_bytes())))
 }
 
+/// The same, or `None` for NULL.
+///
+/// # Safety
+/// `path` must be NULL or a string.
+pub unsafe fn optional_path<'a>(name: &str, path: *const c_char) -> Result<Option<&'a Path>> {
+    if path.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise is passed on.
+    unsafe { self::path(name, path) }.map(Some)
+}
+
 /// The bytes of a C string.
 ///
 /// # Safety

@@ -15,6 +15,7 @@ mod pages;
 mod parts;
 mod place;
 mod pool;
+mod store;
 mod threads;
 mod trial;
 mod words;
@@ -26,6 +27,7 @@ pub use isa::{Table, available, table};
 pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;
 pub use parts::Parts;
+pub use store::Store;
 pub use threads::Threads;
 pub use trial::{Mode, Trial};
 

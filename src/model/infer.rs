@@ -180,15 +180,18 @@ impl Model {
             graph.check_nodes(nodes, "nodes")?;
         }
         let threads = self.threads()?;
-        let program = self.exact_program(graph, value, nodes.is_none())?;
+        let by_levels = if nodes.is_none() { self.room(graph) } else { None };
+        let program = self.exact_program(graph, value, (nodes.is_none(), by_levels.is_some()))?;
         self.rooms.with(|room| {
             let Room { cut, sampler, workspace } = room;
             match nodes {
                 None => cut.whole(graph, program.levels),
                 Some(nodes) => program.cut(cut, (graph, nodes), (Draws::NONE, Key::default()), sampler)?,
             }
-            let masks = Masks::default();
-            let result = workspace.forward(self, &program, (graph, cut), &threads, (masks, nodes.is_none()));
+            let result = match by_levels {
+                Some(room) => workspace.forward_by_levels(self, &program, (graph, cut), &threads, room),
+                None => workspace.forward(self, &program, (graph, cut), &threads, (Masks::default(), nodes.is_none())),
+            };
             let result = result.and_then(|()| work(workspace));
             workspace.release();
             result

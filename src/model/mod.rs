@@ -11,10 +11,11 @@ pub use workspace::Workspace;
 use crate::error::{Error, Result, try_copied, try_with_capacity};
 use crate::fork;
 use crate::graph::Graph;
-use crate::kernel::{Buffer, Threads, table};
-use crate::nn::{Layers, Mode, Net, Program, Request, Tensor};
+use crate::kernel::{Buffer, GROUP, Threads, table};
+use crate::nn::{self, Layers, Mode, Net, Program, Request, Tensor};
 use crate::random::{Purpose, Stream};
 use crate::sample::{Cut, Sampler};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// What a gradient is of.
@@ -32,6 +33,14 @@ pub struct GradientOf {
     pub dropout: bool,
 }
 
+/// Where predictions for a whole graph may put matrices of all nodes.
+#[derive(Clone)]
+struct Scratch {
+    directory: PathBuf,
+    /// Bytes that they may take in memory before.
+    max_bytes: usize,
+}
+
 /// Layers and their parameters.
 pub struct Model {
     net: Arc<Net>,
@@ -43,6 +52,7 @@ pub struct Model {
     /// Running statistics of norms.
     state: Vec<f32>,
     lambda: f64,
+    scratch: Option<Scratch>,
     /// Behind a lock, because a child process replaces them after `fork`.
     threads: Mutex<Arc<Threads>>,
     rooms: Rooms,
@@ -80,6 +90,7 @@ impl Model {
             parameters: Buffer::try_copied(parameters)?,
             state: try_copied(state)?,
             lambda: 0.0,
+            scratch: None,
             threads: Mutex::new(Arc::new(Threads::new(1)?)),
             rooms: Rooms::default(),
         })
@@ -105,6 +116,7 @@ impl Model {
     pub fn working_copy(&self) -> Result<Self> {
         let mut copy = Self::assemble(Arc::clone(&self.net), &self.widths, &self.parameters, &self.state)?;
         copy.lambda = self.lambda;
+        copy.scratch.clone_from(&self.scratch);
         copy.threads = Mutex::new(self.threads()?);
         Ok(copy)
     }
@@ -215,7 +227,8 @@ impl Model {
         let whole = of.over_most && transposes && !identity;
         let (powers, value) = (self.keeps_powers(graph)?, self.net.layers().last());
         let features_first = whole && graph.is_cheaper_features_first()?;
-        let request = Request { mode, exact: of.exact_hops, identity, whole, powers, features_first, value };
+        let (exact, by_levels) = (of.exact_hops, false);
+        let request = Request { mode, exact, identity, whole, by_levels, powers, features_first, value };
         match last.filter(|last| last.net == self.net.id() && last.request == request) {
             Some(last) => Ok(Arc::clone(last)),
             None => self.net.kept_program(request),
@@ -228,12 +241,13 @@ impl Model {
 
     /// The program of a value, computed exactly, for all nodes or for some. For some, powers of Â times X are not computed for the
     /// whole graph; the bits are the same.
-    fn exact_program(&self, graph: &Graph, value: usize, all: bool) -> Result<Arc<Program>> {
+    fn exact_program(&self, graph: &Graph, value: usize, (all, by_levels): (bool, bool)) -> Result<Arc<Program>> {
         self.net.kept_program(Request {
             mode: Mode::Inference,
             exact: u64::MAX,
             identity: graph.is_identity(),
             whole: false,
+            by_levels,
             powers: all && self.keeps_powers(graph)?,
             features_first: false,
             value,
@@ -282,6 +296,35 @@ impl Model {
         }
         self.lambda = lambda;
         Ok(())
+    }
+
+    /// Lets predictions for a whole graph put what takes more than this many bytes into files in a directory; `None`: nothing.
+    pub fn set_scratch(&mut self, scratch: Option<(&Path, usize)>) -> Result<()> {
+        let Some((directory, max_bytes)) = scratch else {
+            self.scratch = None;
+            return Ok(());
+        };
+        let directory = directory.canonicalize().map_err(|e| Error::Io(format!("{}: {e}", directory.display())))?;
+        if !directory.is_dir() {
+            return Err(Error::Io(format!("{} is no directory", directory.display())));
+        }
+        self.scratch = Some(Scratch { directory, max_bytes });
+        Ok(())
+    }
+
+    /// How a prediction for all nodes of a graph runs level by level, if it does: with scratch files, or if matrices of all nodes
+    /// do not fit the processor's caches anyway.
+    fn room(&self, graph: &Graph) -> Option<nn::Room<'_>> {
+        /// Numbers of a block.
+        const NUMBERS: usize = 1 << 18;
+        /// Numbers of a matrix that is worth cutting.
+        const MANY: usize = 1 << 23;
+        let widest = self.net.layers().values().iter().skip(1).map(|value| value.width).max().unwrap_or(1);
+        let scratch = self.scratch.as_ref().map(|scratch| (scratch.max_bytes, &*scratch.directory));
+        let most = scratch.map_or(NUMBERS, |(bytes, _)| NUMBERS.min(bytes / 16));
+        let rows = (most / widest).max(GROUP).next_multiple_of(GROUP);
+        let cuts = scratch.is_some() || graph.num_nodes().saturating_mul(widest) > MANY;
+        cuts.then_some(nn::Room { rows, scratch })
     }
 
     /// Sets the number of threads; 0 means all cores.

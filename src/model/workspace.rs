@@ -4,7 +4,7 @@ use super::Model;
 use crate::error::{Error, ForThe, Result, try_resize};
 use crate::graph::Graph;
 use crate::kernel::{Pick, Threads, table};
-use crate::nn::{self, Masks, Pass, Program};
+use crate::nn::{self, Masks, Pass, Program, Room};
 use crate::sample::Cut;
 use std::sync::Arc;
 
@@ -39,10 +39,27 @@ impl Workspace {
         threads: &Threads,
         (masks, keep): (Masks, bool),
     ) -> Result<()> {
+        self.keep_program(program);
+        self.net.forward(model.pass(program, (graph, cut), threads, masks, keep))
+    }
+
+    /// The same for all nodes, level by level. A cut of all nodes is at hand.
+    pub fn forward_by_levels(
+        &mut self,
+        model: &Model,
+        program: &Arc<Program>,
+        (graph, cut): (&Graph, &Cut),
+        threads: &Threads,
+        room: Room<'_>,
+    ) -> Result<()> {
+        self.keep_program(program);
+        self.net.forward_by_levels(model.pass(program, (graph, cut), threads, Masks::default(), true), room)
+    }
+
+    fn keep_program(&mut self, program: &Arc<Program>) {
         if self.program.as_ref().is_none_or(|last| last.id != program.id) {
             self.program = Some(Arc::clone(program));
         }
-        self.net.forward(model.pass(program, (graph, cut), threads, masks, keep))
     }
 
     /// From the gradient by the outputs, in their place, to the gradient by all parameters of the loss + λ/2 ‖w‖². Requires

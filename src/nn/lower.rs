@@ -9,6 +9,7 @@
 //! | Â·H becomes H | Â is the identity, and nothing is drawn |
 //! | a rectifier becomes part of the product before it | nobody else reads that product |
 //! | two convolutions become one primitive | they are the lowest, on sparse features, all nodes are computed, and nobody else reads the values between them |
+//! | Op·H·W is two primitives | it runs level by level |
 //! | dropout disappears | in inference, and while gradients are measured |
 //!
 //! The last product of a layer can choose its order anew in each step ([`super::run`]), where a rewrite would fix it.
@@ -194,8 +195,19 @@ impl Lower<'_> {
                 self.aggregated.len() - 1
             }));
         }
+        let input = self.held(input);
         self.hops.push((hop, self.nodes.len()));
         self.push(Kind::Spmm { operator }, [Some(input), None], self.width(input))
+    }
+
+    /// The same rows as the result of a primitive, which is held from block to block if the program runs level by level.
+    fn held(&mut self, input: Source) -> Source {
+        match input {
+            Source::Features | Source::Aggregated(_) if self.request.by_levels => {
+                self.push(Kind::Copy, [Some(input), None], self.width(input))
+            }
+            _ => input,
+        }
     }
 
     /// agg(In) of a hop.
@@ -203,6 +215,7 @@ impl Lower<'_> {
         match primitive_of(aggregator) {
             Kind::Spmm { operator } => self.spmm(input, operator, hop),
             kind => {
+                let input = self.held(input);
                 self.hops.push((hop, self.nodes.len()));
                 self.push(kind, [Some(input), None], self.width(input))
             }
@@ -221,6 +234,19 @@ impl Lower<'_> {
         if aggregates_first {
             let aggregated = self.spmm(input, operator, hop);
             return self.matmul(aggregated, value, name, width);
+        }
+        if self.request.by_levels {
+            // The product of one level is held for the next, so that the two are primitives of their own.
+            return match width <= fan_in {
+                true => {
+                    let product = self.matmul(input, value, name, width);
+                    self.spmm(product, operator, hop)
+                }
+                false => {
+                    let aggregated = self.spmm(input, operator, hop);
+                    self.matmul(aggregated, value, name, width)
+                }
+            };
         }
         self.hops.push((hop, self.nodes.len()));
         let weight = self.tensor(value, name).unwrap_or_default();

@@ -27,5 +27,5 @@ pub mod transposed;
 pub use describe::AGGREGATORS;
 pub use layers::{Activation, Aggregator, Layers, Norm, Op, Value};
 pub use program::{Mode, Program, Request};
-pub use run::{Masks, Pass, Workspace};
+pub use run::{Masks, Pass, Room, Workspace};
 pub use tensors::{Net, Tensor};

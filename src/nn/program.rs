@@ -36,6 +36,8 @@ pub struct Request {
     pub identity: bool,
     /// Whether all nodes are computed below the top: a gradient over most of them reaches nearly all others.
     pub whole: bool,
+    /// Whether it runs level by level, in blocks of rows.
+    pub by_levels: bool,
     /// Whether the graph keeps Â²X, Â³X and so on.
     pub powers: bool,
     /// Whether Op·(X·W) costs less than (Op·X)·W for all nodes, and all are computed.

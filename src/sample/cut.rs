@@ -4,6 +4,7 @@ use super::{Block, Draws, Key, Sampler};
 use crate::error::{Result, try_reserve_with_slack, try_with_capacity};
 use crate::graph::{Graph, Operator};
 use crate::kernel::{Pick, Sparse};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a model's hop needs of a cut. Hops whose product with the features is kept need nothing, and are not listed.
@@ -42,6 +43,15 @@ enum Form {
     Whole,
     /// All nodes at every level but the top. Operators are rows of those of the graph.
     WholeBelow,
+    /// All nodes below a level, and some that follow each other at it. Nothing is above.
+    Rows {
+        /// The level.
+        level: usize,
+        /// The first node.
+        start: usize,
+        /// How many.
+        count: usize,
+    },
     /// Each level has the nodes that the one above needs or has drawn. Operators are blocks.
     Blocks,
 }
@@ -58,6 +68,17 @@ impl Cut {
         self.top_exactly(top)?;
         self.begin(Form::WholeBelow, graph, steps);
         self.set_top(top)
+    }
+
+    /// All nodes at the levels below one of `steps` + 1 levels, and the nodes of this range at that one.
+    pub fn rows(&mut self, graph: &Graph, steps: usize, level: usize, range: Range<usize>) {
+        self.top.clear();
+        self.begin(Form::Rows { level, start: range.start, count: range.len() }, graph, steps);
+    }
+
+    /// Whether this level is below the one of [`Cut::rows`].
+    pub fn is_below_rows(&self, level: usize) -> bool {
+        matches!(self.form, Form::Rows { level: at, .. } if level < at)
     }
 
     /// Makes room for `top` without slack: the list is long, and the same in every step.
@@ -105,7 +126,8 @@ impl Cut {
     /// The nodes of a level, as rows to pick from a matrix of all nodes, and their number. The last level is the top.
     pub fn level(&self, level: usize) -> (Pick<'_>, usize) {
         let pick = match self.form {
-            Form::Whole => Pick::From(0),
+            Form::Rows { level: at, start, count } if at == level => return (Pick::From(start), count),
+            Form::Whole | Form::Rows { .. } => Pick::From(0),
             Form::WholeBelow | Form::Blocks if level == self.num_steps => Pick::List(&self.top),
             Form::WholeBelow => Pick::From(0),
             Form::Blocks => Pick::List(self.blocks[level].nodes()),

@@ -74,6 +74,7 @@ static plim_status model_new(void *h) { return plim_model_new((plim_layers *)h, 
 static plim_status model_save(void *h) { return plim_model_save((plim_model *)h, files_path("never-written")); }
 static plim_status model_clone(void *h) { return plim_model_clone((plim_model *)h, &made); }
 static plim_status model_set_regularization(void *h) { return plim_model_set_regularization((plim_model *)h, 1.0); }
+static plim_status model_set_scratch(void *h) { return plim_model_set_scratch((plim_model *)h, NULL, 0); }
 static plim_status model_set_threads(void *h) { return plim_model_set_threads((plim_model *)h, 2); }
 static plim_status model_get_parameters(void *h) {
   return plim_model_get_parameters((plim_model *)h, floats, RESULTS);
@@ -156,7 +157,7 @@ FUNCTIONS(untouched, FUNCTION("graph", graph_save), FUNCTION("graph", graph_veri
           FUNCTION("layers", layers_add), FUNCTION("layers", layers_concat), FUNCTION("layers", layers_max),
           FUNCTION("layers", layers_set_bias), FUNCTION("layers", layers_set_epsilon), FUNCTION("layers", layers_gin),
           FUNCTION("layers", model_new), FUNCTION("model", model_save), FUNCTION("model", model_clone),
-          FUNCTION("model", model_set_regularization), FUNCTION("model", model_set_threads),
+          FUNCTION("model", model_set_regularization), FUNCTION("model", model_set_threads), FUNCTION("model", model_set_scratch),
           FUNCTION("model", model_get_parameters), FUNCTION("model", model_set_parameters),
           FUNCTION("model", model_copy_widths), FUNCTION("model", predict_model), FUNCTION("model", embed_model),
           FUNCTION("model", embed_value_model), FUNCTION("model", model_copy_value_widths),

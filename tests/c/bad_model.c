@@ -1,6 +1,7 @@
 /* Invalid arguments for model functions: the status, the message, nothing written, and an unchanged model. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "files.h"
 #include "sample.h"
 
 enum { PARAMETERS = 32, RESULTS = SAMPLE_NODES * SAMPLE_CLASSES };
@@ -97,6 +98,15 @@ static void threads_are_not_without_number(void) {
   for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
     REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "threads", plim_model_set_threads(model, many[i]));
   }
+}
+
+static void scratch_files_need_a_directory(void) {
+  const char *file = files_path("no_directory");
+  REFUSED(PLIM_ERROR_IO, "/no/such/directory", plim_model_set_scratch(model, "/no/such/directory", 0));
+  REFUSED(PLIM_ERROR_INVALID_ARGUMENT, "directory", plim_model_set_scratch(model, "", 0));
+  CHECK_OK(plim_model_save(model, file));
+  REFUSED(PLIM_ERROR_IO, "no_directory is no directory", plim_model_set_scratch(model, file, 0));
+  files_remove("no_directory");
 }
 
 static void nodes_must_be_in_range(void) {
@@ -206,6 +216,7 @@ static void handles_and_paths_must_not_be_null(void) {
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_clone(NULL, &out));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_set_regularization(NULL, 0.0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_set_threads(NULL, 1));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_set_scratch(NULL, NULL, 0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_get_parameters(NULL, rows, PARAMETERS));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_set_parameters(NULL, probabilities, PARAMETERS));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "model", plim_model_copy_widths(NULL, widths, 3));
@@ -232,6 +243,7 @@ int main(void) {
   RUN(widths_need_room);
   RUN(lambda_must_be_finite_and_not_negative);
   RUN(threads_are_not_without_number);
+  RUN(scratch_files_need_a_directory);
   RUN(nodes_must_be_in_range);
   RUN(results_need_room);
   RUN(layers_end);
@@ -241,5 +253,6 @@ int main(void) {
   RUN(handles_and_paths_must_not_be_null);
   plim_model_free(model);
   plim_graph_free(graph);
+  files_close();
   return check_close();
 }

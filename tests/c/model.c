@@ -409,6 +409,39 @@ static void any_number_of_threads_gives_the_same_bits(void) {
   plim_graph_free(graph);
 }
 
+static void scratch_files_change_no_bit(void) {
+  static const size_t widths[] = {2, 16, 24, 3}, bytes[] = {0, 100000, (size_t)1 << 30};
+  size_t n = 3 * check_scale(2000, 600);
+  plim_graph *graph = NULL;
+  plim_model *model = NULL, *clone = NULL;
+  float *expected = (float *)check_alloc(n * 19, sizeof *expected), *got = (float *)check_alloc(n * 19, sizeof *got);
+  double loss = NAN, again = NAN;
+  CHECK_OK(plim_graph_from_mixture(n / 3, 2, &graph));
+  CHECK_OK(plim_model_gcn(widths, 4, 1, &model));
+  CHECK_OK(plim_model_predict(model, graph, NULL, 0, expected, n * 3));
+  CHECK_OK(plim_model_embed(model, graph, NULL, 0, 0, expected + n * 3, n * 16));
+  CHECK_OK(plim_model_evaluate(model, graph, PLIM_SPLIT_TEST, &loss, NULL));
+  for (size_t i = 0; i < 3; i++) {
+    CHECK_OK(plim_model_set_scratch(model, ".", bytes[i]));
+    CHECK_OK(plim_model_clone(model, &clone));
+    check_fill(got, n * 19);
+    CHECK_OK(plim_model_predict(clone, graph, NULL, 0, got, n * 3));
+    CHECK_OK(plim_model_embed(clone, graph, NULL, 0, 0, got + n * 3, n * 16));
+    CHECK_BITS(expected, got, n * 19);
+    CHECK_OK(plim_model_evaluate(clone, graph, PLIM_SPLIT_TEST, &again, NULL));
+    CHECK(again == loss);
+    plim_model_free(clone);
+  }
+  CHECK_OK(plim_model_set_scratch(model, NULL, 7));
+  check_fill(got, n * 3);
+  CHECK_OK(plim_model_predict(model, graph, NULL, 0, got, n * 3));
+  CHECK_BITS(expected, got, n * 3);
+  free(got);
+  free(expected);
+  plim_model_free(model);
+  plim_graph_free(graph);
+}
+
 int main(void) {
   RUN(initial_parameters_are_uniform_in_glorot_s_range);
   RUN(initial_parameters_depend_on_the_seed_alone);
@@ -418,6 +451,7 @@ int main(void) {
   RUN(every_layer_is_the_formula);
   RUN(probabilities_are_the_softmax_of_the_logits);
   RUN(a_list_of_nodes_gives_those_rows_bit_for_bit);
+  RUN(scratch_files_change_no_bit);
   RUN(a_model_predicts_on_another_graph);
   RUN(evaluate_is_the_mean_cross_entropy_and_the_share_of_right_answers);
   RUN(probabilities_stay_finite_at_enormous_logits);

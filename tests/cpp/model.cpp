@@ -112,6 +112,17 @@ void the_penalty_enters_the_objective_alone() {
   CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "lambda", model.set_regularization(-1));
 }
 
+void scratch_files_change_no_bits() {
+  const Graph graph = Graph::mixture(200, 0);
+  Model model = Model::gcn({2, 8, 3}, 0);
+  const std::vector<float> in_memory = model.predict(graph);
+  model.set_scratch(".", 0);
+  CHECK(equal(model.predict(graph), in_memory));
+  CHECK_ERROR(PLIM_ERROR_IO, "/no/such/directory", model.set_scratch("/no/such/directory", 0));
+  model.clear_scratch();
+  CHECK(equal(model.predict(graph), in_memory));
+}
+
 void threads_change_no_bits() {
   const Graph graph = Graph::mixture(200, 0);
   Model model = Model::gcn({2, 8, 3}, 0);
@@ -133,6 +144,7 @@ int main() {
   RUN(an_evaluation_has_loss_and_accuracy);
   RUN(a_confusion_matrix_sums_up_to_accuracy_and_macro_f1);
   RUN(the_penalty_enters_the_objective_alone);
+  RUN(scratch_files_change_no_bits);
   RUN(threads_change_no_bits);
   files_close();
   return check_close();

@@ -216,6 +216,7 @@ FUNCTIONS = {
     "plim_model_clone": of(status, model=handle, out=out_handle),
     "plim_model_free": of(none, model=handle),
     "plim_model_set_regularization": of(status, model=handle, lambda_=f64),
+    "plim_model_set_scratch": of(status, model=handle, directory=text, max_bytes=size),
     "plim_model_set_threads": of(status, model=handle, threads=size),
     "plim_model_num_layers": of(size, model=handle),
     "plim_model_num_parameters": of(size, model=handle),

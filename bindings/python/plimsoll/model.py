@@ -141,6 +141,13 @@ class Model(SavedHandle):
         """Sets the number of threads. Default: 1; 0 for the number of available cores. Results do not depend on it."""
         call("plim_model_set_threads", self, threads)
 
+    def set_scratch(self, directory: Any, max_bytes: int = 0) -> None:
+        """Lets predictions for a whole graph hold what takes more than max_bytes in files in this directory; None: no files.
+
+        For graphs whose hidden layers do not fit into memory. The files have no name, and are gone when the call returns.
+        """
+        call("plim_model_set_scratch", self, directory, max_bytes)
+
     @property
     def num_layers(self) -> int:
         """Number of layers: of hops, for a model made of layers."""

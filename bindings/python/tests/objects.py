@@ -220,6 +220,17 @@ def test_the_interpreters_end_is_silent():
     assert done.returncode == 0 and done.stderr == "", done.stderr
 
 
+def test_scratch_files_change_no_bit():
+    graph = pl.Graph.from_mixture(50)
+    model = pl.Model.gcn([2, 8, 3])
+    expected = model.predict(graph)
+    model.set_scratch(".", 0)
+    assert np.array_equal(model.predict(graph), expected)
+    raises(OSError, model.set_scratch, "/no/such/directory", text="/no/such/directory")
+    model.set_scratch(None)
+    assert np.array_equal(model.predict(graph), expected)
+
+
 def test_many_threads_predict_at_once():
     graph, model = pl.Graph.from_mixture(300), pl.Model.gcn([2, 16, 3])
     expected, wrong = model.predict(graph), []

@@ -14,6 +14,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// All rows of a matrix.
+    pub fn of(data: &'a [f32], width: usize) -> Self {
+        View { data, pick: Pick::From(0), width }
+    }
+
     /// Row `i` of those picked.
     #[inline(always)]
     pub fn row(&self, i: usize) -> &'a [f32] {

@@ -78,7 +78,7 @@ impl Workspace {
             fit(&mut gradient, pass.cut.level(node.level).1 * width, pass.cut).for_the(DELTAS)?;
             gradient.fill(0.0);
         }
-        match self.crossing(pass.program, node.level, level) {
+        match self.crossing(pass, node.level, level) {
             Pick::From(_) => table().add(&mut gradient, &out),
             Pick::List(rows) => {
                 for (&row, more) in rows.iter().zip(out.chunks_exact(width)) {

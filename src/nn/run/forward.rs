@@ -1,9 +1,9 @@
 //! What each primitive computes.
 
 use super::order::Order;
-use super::{Kept, PRODUCTS, Pass, Slot, Workspace, fit};
+use super::{Kept, PRODUCTS, Pass, Workspace, fit};
 use crate::error::{Error, ForThe, Result, try_resize};
-use crate::graph::{AggregatedRows, Matrix, Operator};
+use crate::graph::{Matrix, Operator};
 use crate::kernel::{Buffer, Finish, Pick, Rows};
 use crate::nn::op::dropout::Dropped;
 use crate::nn::op::folded::Folded;
@@ -18,17 +18,8 @@ impl Workspace {
     /// Computes all primitives.
     pub fn forward(&mut self, pass: Pass<'_>) -> Result<()> {
         let program = pass.program;
-        if self.slots.len() < program.slots {
-            self.slots.resize_with(program.slots, Slot::default);
-        }
-        if self.kept.len() < program.nodes.len() {
-            self.kept.resize_with(program.nodes.len(), Kept::default);
-        }
-        if self.aggregated.len() < program.aggregated.len() {
-            self.aggregated.resize_with(program.aggregated.len(), AggregatedRows::default);
-            self.prepared.resize(program.aggregated.len(), false);
-        }
-        self.prepared.fill(false);
+        self.begin(pass);
+        self.stored.clear();
         self.find_crossings(pass)?;
         let mut kept = take(&mut self.kept);
         let result = program.nodes.iter().zip(&mut kept).try_for_each(|(node, kept)| {
@@ -41,7 +32,7 @@ impl Workspace {
         result
     }
 
-    fn compute(&mut self, pass: Pass<'_>, node: &Node, kept: &mut Kept, out: &mut Buffer) -> Result<()> {
+    pub(super) fn compute(&mut self, pass: Pass<'_>, node: &Node, kept: &mut Kept, out: &mut Buffer) -> Result<()> {
         let Pass { program, parameters, graph, cut, threads, .. } = pass;
         let width = node.width;
         let count = cut.level(node.level).1;

@@ -5,10 +5,14 @@
 //! | `mod` | the buffers, and where the rows of a source are |
 //! | `order` | the order of a convolution's two products |
 //! | `forward`, `backward` | what each primitive computes, and what it passes back |
+//! | `levels` | a whole graph level by level, in blocks |
 
 mod backward;
 mod forward;
+mod levels;
 mod order;
+
+pub use levels::Room;
 
 use super::op::columns::Sums;
 use super::op::dropout::SparseRows;
@@ -19,7 +23,7 @@ use super::program::{Kind, Node, Program, Source};
 use super::transposed::Transposed;
 use crate::error::{Error, ForThe, Result, try_resize};
 use crate::graph::{AggregatedRows, Graph, Matrix};
-use crate::kernel::{Buffer, Finish, Pick, Rows, Threads};
+use crate::kernel::{Buffer, Finish, Pick, Rows, Store, Threads};
 use crate::sample::Cut;
 use order::Order;
 
@@ -99,6 +103,8 @@ pub struct Workspace {
     slots: Vec<Slot>,
     kept: Vec<Kept>,
     crossings: Vec<Crossing>,
+    /// Results for all nodes, in a pass by levels; otherwise empty.
+    stored: Vec<Option<Store>>,
     aggregated: Vec<AggregatedRows>,
     /// Whether the product is ready to be read in this pass.
     prepared: Vec<bool>,
@@ -136,16 +142,32 @@ impl Workspace {
     /// Releases what the last pass borrowed from the graph.
     pub fn release(&mut self) {
         self.aggregated.iter_mut().for_each(AggregatedRows::release);
+        self.stored.clear();
     }
 
     /// The result of the last forward pass.
     pub fn output(&self, program: &Program) -> &[f32] {
-        &self.slots[program.output().slot].data
+        match self.stored.last() {
+            Some(Some(stored)) => stored,
+            _ => &self.slots[program.output().slot].data,
+        }
     }
 
     /// The result of the last forward pass; a loss leaves its gradient in its place.
     pub fn output_mut(&mut self, program: &Program) -> &mut [f32] {
-        &mut self.slots[program.output().slot].data
+        match self.stored.last_mut() {
+            Some(Some(stored)) => stored,
+            _ => &mut self.slots[program.output().slot].data,
+        }
+    }
+
+    /// The numbers of a result that is read at a level.
+    fn data(&self, pass: Pass<'_>, n: usize) -> &[f32] {
+        let node = &pass.program.nodes[n];
+        match self.stored.get(n) {
+            Some(Some(stored)) if pass.cut.is_below_rows(node.level) => stored,
+            _ => &self.slots[node.slot].data,
+        }
     }
 
     /// The gradient by all parameters of the last backward pass.
@@ -185,14 +207,15 @@ impl Workspace {
     }
 
     /// The rows of a node of level `low` that are read at level `high`.
-    fn crossing(&self, program: &Program, low: usize, high: usize) -> Pick<'_> {
+    fn crossing<'a>(&'a self, pass: Pass<'a>, low: usize, high: usize) -> Pick<'a> {
         if low == high {
             return Pick::From(0);
         }
-        let at = program.crossings.iter().position(|&crossing| crossing == (low, high));
+        let at = pass.program.crossings.iter().position(|&crossing| crossing == (low, high));
         match at.map(|at| &self.crossings[at]) {
             Some(Crossing { listed: true, rows }) => Pick::List(rows),
-            _ => Pick::From(0),
+            // All rows, or a block of them.
+            _ => pass.cut.level(high).0,
         }
     }
 
@@ -223,7 +246,7 @@ impl Workspace {
             }
             Source::Node(n) => {
                 let node = &pass.program.nodes[n];
-                let pick = self.crossing(pass.program, node.level, level);
+                let pick = self.crossing(pass, node.level, level);
                 if let Some(sparse) = &self.slots[node.slot].sparse {
                     rows.try_resize(count * node.width).for_the(ROWS)?;
                     crate::graph::expand(sparse.view(), pick, node.width, rows);
@@ -233,7 +256,7 @@ impl Workspace {
                     return Ok(Place::Slot(n));
                 }
                 rows.try_resize(count * node.width).for_the(ROWS)?;
-                let view = View { data: &self.slots[node.slot].data, pick, width: node.width };
+                let view = View { data: self.data(pass, n), pick, width: node.width };
                 join::copy(pass.threads, view, rows);
                 Ok(Place::Kept(node.width))
             }
@@ -252,7 +275,7 @@ impl Workspace {
             Source::Aggregated(_) => false,
             Source::Node(n) => {
                 let node = &pass.program.nodes[n];
-                let pick = self.crossing(pass.program, node.level, level);
+                let pick = self.crossing(pass, node.level, level);
                 self.slots[node.slot].sparse.is_none() && matches!(pick, Pick::From(_))
             }
         })
@@ -267,8 +290,8 @@ impl Workspace {
             },
             Place::Slot(n) => {
                 let node = &pass.program.nodes[n];
-                let pick = self.crossing(pass.program, node.level, level);
-                Ok(View { data: &self.slots[node.slot].data, pick, width: node.width })
+                let pick = self.crossing(pass, node.level, level);
+                Ok(View { data: self.data(pass, n), pick, width: node.width })
             }
             Place::Kept(width) => Ok(View { data: rows, pick: Pick::From(0), width }),
         }
@@ -282,13 +305,13 @@ impl Workspace {
     }
 
     /// The result of a primitive as a left factor at a level, and the mean number of entries of its rows.
-    fn factor(&self, program: &Program, n: usize, level: usize) -> (Rows<'_>, Pick<'_>, usize) {
-        let node = &program.nodes[n];
-        let pick = self.crossing(program, node.level, level);
+    fn factor<'a>(&'a self, pass: Pass<'a>, n: usize, level: usize) -> (Rows<'a>, Pick<'a>, usize) {
+        let node = &pass.program.nodes[n];
+        let pick = self.crossing(pass, node.level, level);
         let slot = &self.slots[node.slot];
         match &slot.sparse {
             Some(sparse) => (Rows::Sparse(sparse.view()), pick, sparse.view().mean_entries()),
-            None => (Rows::Dense { data: &slot.data, width: node.width }, pick, node.width),
+            None => (Rows::Dense { data: self.data(pass, n), width: node.width }, pick, node.width),
         }
     }
 
@@ -320,7 +343,7 @@ impl Workspace {
                 self.aggregated[i].times(graph, cut.level(level).0, threads, (w, width), finish, out)?;
             }
             Source::Node(n) => {
-                let (rows, pick, _) = self.factor(pass.program, n, level);
+                let (rows, pick, _) = self.factor(pass, n, level);
                 threads.times(rows, pick, w, width, finish, out);
             }
         }
@@ -346,7 +369,7 @@ impl Workspace {
                 self.aggregated[i].transposed_times(graph, cut.level(level).0, threads, by, m, &mut sums)
             }
             Source::Node(n) => {
-                let (rows, pick, entries) = self.factor(pass.program, n, level);
+                let (rows, pick, entries) = self.factor(pass, n, level);
                 threads.transposed_times((rows, entries), pick, by, m, &mut sums)
             }
         };

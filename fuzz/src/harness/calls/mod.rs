@@ -824,6 +824,12 @@ impl Machine<'_> {
                     make!(self, Kind::Model, plim_model_clone(model));
                 }
                 24 => self.free_one(Kind::Model),
+                25 if self.input.below(4) == 0 => {
+                    let directory = self.input.one_of(&[c"/tmp", c"/no/such/directory", c""]).as_ptr();
+                    let directory = if self.input.below(4) == 0 { null() } else { directory };
+                    let size = self.size(100);
+                    set!(self, Kind::Model, plim_model_set_scratch(directory, size));
+                }
                 25 => {
                     let lambda = self.real();
                     set!(self, Kind::Model, plim_model_set_regularization(lambda));
