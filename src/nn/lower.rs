@@ -225,6 +225,8 @@ impl Lower<'_> {
                 self.bias(sum, i, "lin_l.bias")
             }
             Op::Gin { widths, epsilon, .. } => self.gin(i, input, hop, &widths, epsilon),
+            // [`Net::kept_program`] refuses it.
+            Op::Gat { .. } => input,
             Op::Aggregate { aggregator } => self.aggregate(input, aggregator, hop),
             Op::Propagate { hops, restart } => {
                 let mut h = input;

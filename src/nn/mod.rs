@@ -27,7 +27,7 @@ mod tensors;
 pub mod transposed;
 
 pub use describe::AGGREGATORS;
-pub use layers::{Activation, Aggregator, Layers, Norm, Op, Value};
+pub use layers::{Activation, Aggregator, Joined, Layers, Norm, Op, Value, Version};
 pub use neighbours::Neighbours;
 pub use op::attention::{Attention, By, Dropout};
 pub use program::{Mode, Program, Request};

@@ -40,6 +40,7 @@ static_assert(static_cast<int>(Distribution::uniform) == 0 && static_cast<int>(D
               static_cast<int>(Distribution::neighbors) == 2 && static_cast<int>(Distribution::ladies) == 3);
 static_assert(static_cast<int>(Aggregator::mean) == 0 && static_cast<int>(Aggregator::sum) == 1 &&
               static_cast<int>(Aggregator::max) == 2 && static_cast<int>(Aggregator::min) == 3);
+static_assert(static_cast<int>(Heads::concat) == 0 && static_cast<int>(Heads::mean) == 1);
 static_assert(static_cast<int>(Activation::relu) == 0 && static_cast<int>(Activation::leaky_relu) == 1 &&
               static_cast<int>(Activation::elu) == 2 && static_cast<int>(Activation::gelu) == 3 &&
               static_cast<int>(Activation::tanh) == 4 && static_cast<int>(Activation::sigmoid) == 5);
@@ -107,7 +108,7 @@ void every_constant_of_the_c_header_has_a_name() {
   std::size_t count = 0;
   const std::set<std::string> named = names(cpp_header, "PLIM_");
   for (const char *kind : {"SPLIT", "NORMALIZATION", "DISTRIBUTION", "PROPERTY", "SCHEDULE", "HISTORY", "MONITOR", "LOG",
-                           "TAIL", "PLAN", "RANK", "AGGREGATOR", "ACTIVATION", "NORM"}) {
+                           "TAIL", "PLAN", "RANK", "AGGREGATOR", "HEADS", "ACTIVATION", "NORM"}) {
     for (const std::string &constant : names(c_header, std::string("PLIM_") + kind + "_")) {
       ++count;
       if (!CHECK(named.count(constant) == 1)) {
