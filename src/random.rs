@@ -25,14 +25,7 @@ pub enum Purpose {
     Masks = 6,
 }
 
-/// Mixes a number into a key, by the steps of SplitMix64: every bit of both changes half of the result's.
-#[inline]
-pub fn mix(key: u64, number: u64) -> u64 {
-    let mut x = key ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
-}
+pub use crate::kernel::mix_key as mix;
 
 /// The key of the numbers that a dropout drops. Mixed with a node, it is the key of that node's row: a node loses the same numbers
 /// in whatever company it is computed.

@@ -120,6 +120,12 @@ enum class Aggregator : std::int32_t {
   min = PLIM_AGGREGATOR_MIN,
 };
 
+/// What becomes of the heads of attention.
+enum class Heads : std::int32_t {
+  concat = PLIM_HEADS_CONCAT,
+  mean = PLIM_HEADS_MEAN,
+};
+
 enum class Activation : std::int32_t {
   relu = PLIM_ACTIVATION_RELU,
   leaky_relu = PLIM_ACTIVATION_LEAKY_RELU,
@@ -583,6 +589,14 @@ public:
   }
   Layers &&gin(Span<const std::size_t> widths) && { return std::move(gin(widths)); }
 
+  /// Attention over neighbours: version 1 is GAT, version 2 is GATv2. `width` is that of one head.
+  Layers &gat(std::size_t width, std::size_t heads, int version = 1) & {
+    return checked(plim_layers_gat(get(), width, heads, version));
+  }
+  Layers &&gat(std::size_t width, std::size_t heads, int version = 1) && {
+    return std::move(gat(width, heads, version));
+  }
+
   /// agg(H)
   Layers &aggregate(Aggregator aggregator) & {
     return checked(plim_layers_aggregate(get(), static_cast<std::int32_t>(aggregator)));
@@ -632,6 +646,18 @@ public:
     return checked(plim_layers_set_epsilon(get(), epsilon, learned ? 1 : 0));
   }
   Layers &&set_epsilon(double epsilon, bool learned = false) && { return std::move(set_epsilon(epsilon, learned)); }
+
+  /// Whether each node attends to itself, in the gat() appended last.
+  Layers &set_self_loops(bool on) & { return checked(plim_layers_set_self_loops(get(), on ? 1 : 0)); }
+  Layers &&set_self_loops(bool on) && { return std::move(set_self_loops(on)); }
+
+  /// What becomes of the heads of the gat() appended last.
+  Layers &set_heads(Heads heads) & { return checked(plim_layers_set_heads(get(), static_cast<std::int32_t>(heads))); }
+  Layers &&set_heads(Heads heads) && { return std::move(set_heads(heads)); }
+
+  /// In training, coefficients of the gat() appended last become 0 with this probability.
+  Layers &set_attention_dropout(double rate) & { return checked(plim_layers_set_attention_dropout(get(), rate)); }
+  Layers &&set_attention_dropout(double rate) && { return std::move(set_attention_dropout(rate)); }
 
 private:
   // The second parameter keeps Layers(0), a number of features, apart from a null pointer.

@@ -6,7 +6,7 @@ use super::guard::{getter, guard};
 use super::ptr::{self, handles};
 use super::status::plim_status;
 use crate::error::ForThe;
-use crate::nn::{Activation, Aggregator, Layers, Norm};
+use crate::nn::{Activation, Aggregator, Joined, Layers, Norm, Version};
 
 /// The operations of a model, in the order in which you append them. Free it with plim_layers_free().
 ///
@@ -27,14 +27,15 @@ use crate::nn::{Activation, Aggregator, Layers, Norm};
 /// formulas. plim_layers_at() makes an earlier value the last one, for residuals and branches. The
 /// last value is the output of the model, before the softmax. At most 1000 operations.
 ///
-/// Hops. Only plim_layers_gcn(), plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
-/// (one hop each) and plim_layers_propagate() (`hops` of them) look at neighbours. A consistent
-/// estimator takes one sample size per hop, in the order of the operations. At most 64 hops.
+/// Hops. Only plim_layers_gcn(), plim_layers_sage(), plim_layers_gin(), plim_layers_gat() and
+/// plim_layers_aggregate() (one hop each) and plim_layers_propagate() (`hops` of them) look at
+/// neighbours. A consistent estimator takes one sample size per hop, in the order of the operations. At
+/// most 64 hops.
 ///
 /// Edges. plim_layers_gcn() and plim_layers_propagate() use Â: the normalisation, the edge weights
 /// and the self-loops of the graph. plim_layers_sage(), plim_layers_gin() and plim_layers_aggregate()
-/// use A, the edges with their weights as they are; PLIM_AGGREGATOR_MAX and
-/// PLIM_AGGREGATOR_MIN ignore weights.
+/// use A, the edges with their weights as they are. PLIM_AGGREGATOR_MAX, PLIM_AGGREGATOR_MIN and
+/// plim_layers_gat() use the edges without weights.
 ///
 /// Modes. Gradients and training run in training mode: dropout is on, and a batch norm uses the
 /// statistics of the rows at hand. Predictions, evaluations and plim_model_embed_value() run in
@@ -77,6 +78,13 @@ constants!(
     "PLIM_AGGREGATOR_",
     [(PLIM_AGGREGATOR_MEAN, Mean), (PLIM_AGGREGATOR_SUM, Sum), (PLIM_AGGREGATOR_MAX, Max), (PLIM_AGGREGATOR_MIN, Min)]
 );
+
+/// The columns of the first head, then those of the second, and so on.
+pub const PLIM_HEADS_CONCAT: i32 = 0;
+/// The mean of all heads, column by column.
+pub const PLIM_HEADS_MEAN: i32 = 1;
+
+constants!(Joined, "heads", "PLIM_HEADS_", [(PLIM_HEADS_CONCAT, Concat), (PLIM_HEADS_MEAN, Mean)]);
 
 /// max(x, 0).
 pub const PLIM_ACTIVATION_RELU: i32 = 0;
@@ -238,6 +246,35 @@ pub unsafe extern "C" fn plim_layers_gin(
     })
 }
 
+/// Appends attention: for each head, Σ_u α_vu x_u over the neighbours u of v and v itself, plus b. One
+/// hop.
+///
+/// Version 1 is GAT: x = H W, and α_v is the softmax over u of LeakyReLU(a_src·x_u + a_dst·x_v). Version
+/// 2 is GATv2: x = H W_l + b_l, y = H W_r + b_r, and α_v is the softmax of a·LeakyReLU(x_u + y_v). The
+/// slope of LeakyReLU is 0.2. Edge weights are ignored. If an estimator draws neighbours, it adds the
+/// logarithm of a neighbour's weight to its score.
+///
+/// The heads stand one after the other, unless plim_layers_set_heads() says otherwise. See also
+/// plim_layers_set_self_loops() and plim_layers_set_attention_dropout().
+///
+/// W, W_l and W_r are drawn uniformly from ±sqrt(6 / (fan_in + heads·width)), where fan_in is the width
+/// of H; a, a_src and a_dst from ±sqrt(6 / (heads + width)); b_l and b_r from ±1/sqrt(fan_in); b is 0.
+/// Tensors: `lin.weight`, `att_src`, `att_dst`, `bias` for version 1; `lin_l.weight`, `lin_l.bias`,
+/// `lin_r.weight`, `lin_r.bias`, `att`, `bias` for version 2. An `att` has the numbers of the first head,
+/// then those of the second, and so on.
+///
+/// @param layers   the layers.
+/// @param width    number of columns of one head, 1 .. INT32_MAX.
+/// @param heads    number of heads, 1 .. INT32_MAX; width·heads is at most INT32_MAX.
+/// @param version  1 for GAT, 2 for GATv2.
+///
+/// @return PLIM_OK or a common error.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_gat(layers: *mut plim_layers, width: usize, heads: usize, version: i32) -> plim_status {
+    change("layers", layers, |layers| layers.attention(width, heads, Version::from_number(version)?))
+}
+
 /// Appends an aggregation of neighbours: agg(H), without parameters. One hop.
 ///
 /// @param layers      the layers.
@@ -370,7 +407,7 @@ pub extern "C" fn plim_layers_max(layers: *mut plim_layers, value: usize) -> pli
 /// Sets whether the operation appended last has biases. Call it right after the operation.
 ///
 /// @param layers  the layers; the operation is plim_layers_linear(), plim_layers_gcn(),
-///                plim_layers_sage() or plim_layers_gin().
+///                plim_layers_sage(), plim_layers_gin() or plim_layers_gat().
 /// @param on      0 for no biases. Default: on.
 ///
 /// @return PLIM_OK or a common error.
@@ -395,4 +432,55 @@ pub extern "C" fn plim_layers_set_bias(layers: *mut plim_layers, on: i32) -> pli
 #[must_use]
 pub extern "C" fn plim_layers_set_epsilon(layers: *mut plim_layers, epsilon: f64, learned: i32) -> plim_status {
     change("layers", layers, |layers| layers.set_epsilon(epsilon, learned != 0))
+}
+
+/// Sets whether each node attends to itself in the plim_layers_gat() appended last. Call it right after
+/// the operation.
+///
+/// @param layers  the layers.
+/// @param on      0: the neighbours are those of the graph's edges, and a node without any is 0 before b
+///                is added; otherwise each node is its own neighbour once, whether or not the graph has
+///                a self-loop there. Default: on.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: the operation is not attention, or the last call was
+///           plim_layers_at(), or there is no operation.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_set_self_loops(layers: *mut plim_layers, on: i32) -> plim_status {
+    change("layers", layers, |layers| layers.set_self_loops(on != 0))
+}
+
+/// Sets what becomes of the heads of the plim_layers_gat() appended last. Call it right after the
+/// operation: it changes the width of the value.
+///
+/// @param layers  the layers.
+/// @param heads   PLIM_HEADS_CONCAT for heads·width columns, or PLIM_HEADS_MEAN for `width` columns.
+///                Default: PLIM_HEADS_CONCAT.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: the operation is not attention, or the last call was
+///           plim_layers_at(), or there is no operation.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_set_heads(layers: *mut plim_layers, heads: i32) -> plim_status {
+    change("layers", layers, |layers| layers.set_heads(constant::<Joined>(heads)?))
+}
+
+/// Sets the dropout of coefficients of the plim_layers_gat() appended last: in training mode each α_vu
+/// becomes 0 with probability p, and is divided by 1 - p otherwise. Call it right after the operation.
+///
+/// Which coefficients become 0 depends on the same as for plim_layers_dropout(), with both nodes and the
+/// head in place of node and column.
+///
+/// @param layers  the layers.
+/// @param rate    p, in [0, 1). Default: 0.
+///
+/// @return PLIM_OK or a common error.
+///         PLIM_ERROR_INVALID_ARGUMENT: the operation is not attention, or the last call was
+///           plim_layers_at(), or there is no operation.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn plim_layers_set_attention_dropout(layers: *mut plim_layers, rate: f64) -> plim_status {
+    change("layers", layers, |layers| layers.set_attention_dropout(rate))
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `adjacency`, `csr` | A and Â in one pattern; compressed sparse rows |
 //! | `features` | matrices with a row per node |
+//! | `neighbours` | who is linked to whom, for attention |
 //! | `operators` | Â, and the operators made of A: sums and means of neighbours |
 //! | `aggregate` | ÂX: computed, kept within a bound, multiplied |
 //! | `mixture` | the built-in synthetic graph |
@@ -20,6 +21,7 @@ mod csr;
 mod features;
 mod ids;
 mod mixture;
+mod neighbours;
 mod npy;
 mod npz;
 mod operators;

@@ -5,6 +5,7 @@
 
 use super::adjacency::{Adjacency, Normalization, Origin};
 use super::aggregate::Aggregate;
+use super::neighbours::Neighbours;
 use super::{ColumnNorms, Graph, Matrix};
 use crate::error::{ForThe, Result, try_filled, try_with_capacity};
 use crate::fork;
@@ -49,6 +50,7 @@ pub struct Operators {
     values: [OnceLock<Vec<f32>>; Operator::COUNT],
     norms: [OnceLock<Arc<ColumnNorms>>; Operator::COUNT],
     transposes: [OnceLock<Transpose>; Operator::COUNT],
+    pub(super) neighbours: Neighbours,
     /// Products with the features.
     pub(super) aggregates: [Aggregate; Operator::COUNT],
     /// Â^k X for k > 1, in any order.
@@ -64,7 +66,7 @@ impl Operators {
 }
 
 /// The value that `cell` keeps, made on the first call.
-fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+pub(super) fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(value) = cell.get() {
         return Ok(value);
     }

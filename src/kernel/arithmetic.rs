@@ -7,6 +7,7 @@
 
 use super::generic::AT_ONCE;
 use super::lanes::{Few, Lanes};
+use super::pair::Pair;
 use super::words::Words;
 
 /// Multiplication and addition of single numbers and of a few. Fused where the processor does it in one instruction,
@@ -14,6 +15,9 @@ use super::words::Words;
 pub trait Arithmetic: Sized {
     /// Floats side by side, at most 16: a vector.
     type Lanes: Lanes;
+
+    /// Sixteen floats side by side: one vector, or several as one.
+    type Sixteen: Lanes;
 
     /// Integers side by side: a vector.
     type Words: Words;
@@ -117,6 +121,7 @@ pub struct Portable;
 
 impl Arithmetic for Portable {
     type Lanes = Few<Self, 4>;
+    type Sixteen = Pair<Pair<Few<Self, 4>>>;
     type Words = [u32; 4];
     const SUMS: usize = 32;
     const COLUMNS: usize = 16;
@@ -134,6 +139,7 @@ pub struct Neon;
 #[cfg(target_arch = "aarch64")]
 impl Arithmetic for Neon {
     type Lanes = Few<Self, 4>;
+    type Sixteen = Pair<Pair<Few<Self, 4>>>;
     type Words = [u32; 4];
     const SUMS: usize = 64;
     const COLUMNS: usize = 16;
@@ -154,7 +160,7 @@ pub struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{AT_ONCE, Arithmetic, Avx2, Avx512, marked_one_by_one};
+    use super::{AT_ONCE, Arithmetic, Avx2, Avx512, Pair, marked_one_by_one};
     use std::arch::x86_64::*;
 
     /// Runs `$body` for every `$c` at which a vector of this many lanes begins in an array of P numbers.
@@ -170,6 +176,7 @@ mod x86 {
 
     impl Arithmetic for Avx2 {
         type Lanes = __m256;
+        type Sixteen = Pair<__m256>;
         type Words = __m256i;
         const SUMS: usize = 96;
         const COLUMNS: usize = 16;
@@ -294,6 +301,7 @@ mod x86 {
 
     impl Arithmetic for Avx512 {
         type Lanes = __m512;
+        type Sixteen = __m512;
         type Words = __m512i;
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;

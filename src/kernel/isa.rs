@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::arithmetic::Portable;
-use super::generic::{self, Adam, CHACHA_WORDS, Extreme, Finish};
-use super::{Pick, Rows, Sparse};
+use super::generic::{self, Adam, CHACHA_WORDS, Drops, Extreme, Finish, Scores};
+use super::{Edges, Heads, Permuted, Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
 /// Lists every kernel with its signature and passes the list to `$with`.
@@ -24,6 +24,10 @@ macro_rules! kernels {
             rectified_gradient(d: &mut [f32], h: &[f32]);
             extreme(extreme: Extreme, a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32], from: &mut [i32]);
             drop_out(row: &mut [f32], key: u64, threshold: u32, scale: f32);
+            score_rows(x: &[f32], heads: Heads, vectors: [&[f32]; 2], s: &mut [f32], d: &mut [f32]);
+            attend(edges: Edges<'_>, first: usize, scores: Scores<'_>, x: &[f32], heads: Heads, drops: Option<Drops<'_>>, scale: f32, coefficients: &mut [f32], out: &mut [f32]);
+            attend_backward(edges: Edges<'_>, first: usize, scores: Scores<'_>, x: &[f32], heads: Heads, g: &[f32], scale: f32, coefficients: &[f32], by_scores: &mut [f32], by_rows: &mut [f32], by_vector: &mut [f32]);
+            attend_transposed(permuted: Permuted<'_>, first: usize, scores: Scores<'_>, x: &[f32], heads: Heads, g: &[f32], scale: f32, coefficients: &[f32], by_scores: &[f32], by_rows: &[f32], by_x: &mut [f32], by_vectors: &mut [f32]);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
             adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>);
         }
@@ -198,6 +202,68 @@ impl Table {
     /// Sets numbers of a row to 0 at random, by a key, and scales the others; see [`generic::drop_out`].
     pub fn drop_out(&self, row: &mut [f32], key: u64, threshold: u32, scale: f32) {
         (self.drop_out)(row, key, threshold, scale);
+    }
+
+    /// The products of each head of the interleaved rows of `x` with both vectors; see [`generic::score_rows`].
+    pub fn score_rows(&self, x: &[f32], heads: Heads, vectors: [&[f32]; 2], [s, d]: [&mut [f32]; 2]) {
+        let (rows, stride) = (x.len() / heads.stride(), heads.stride());
+        assert!(x.len().is_multiple_of(stride) && vectors.iter().all(|a| a.len() == stride));
+        assert!(s.len() == rows * heads.lanes() && d.len() == s.len());
+        (self.score_rows)(x, heads, vectors, s, d);
+    }
+
+    /// Rows of attention from `first` on, as many as `out` has, and their coefficients; see [`generic::attend`].
+    pub fn attend(
+        &self,
+        (edges, first): (Edges<'_>, usize),
+        scores: Scores<'_>,
+        (x, heads): (&[f32], Heads),
+        (drops, scale): (Option<Drops<'_>>, f32),
+        (coefficients, out): (&mut [f32], &mut [f32]),
+    ) {
+        assert!(x.len().is_multiple_of(heads.stride()) && out.len().is_multiple_of(heads.out_width()));
+        (self.attend)(edges, first, scores, x, heads, drops, scale, coefficients, out);
+    }
+
+    /// The gradient by the scores of some rows, and by those rows; see [`generic::attend_backward`].
+    pub fn attend_backward(
+        &self,
+        (edges, first): (Edges<'_>, usize),
+        scores: Scores<'_>,
+        (x, heads): (&[f32], Heads),
+        (g, scale): (&[f32], f32),
+        coefficients: &[f32],
+        [by_scores, by_rows, by_vector]: [&mut [f32]; 3],
+    ) {
+        assert!(x.len().is_multiple_of(heads.stride()) && g.len().is_multiple_of(heads.stride()));
+        (self.attend_backward)(edges, first, scores, x, heads, g, scale, coefficients, by_scores, by_rows, by_vector);
+    }
+
+    /// The gradient by some rows of `x`; see [`generic::attend_transposed`].
+    pub fn attend_transposed(
+        &self,
+        (permuted, first): (Permuted<'_>, usize),
+        scores: Scores<'_>,
+        (x, heads): (&[f32], Heads),
+        (g, scale): (&[f32], f32),
+        [coefficients, by_scores, by_rows]: [&[f32]; 3],
+        [by_x, by_vectors]: [&mut [f32]; 2],
+    ) {
+        assert!(x.len().is_multiple_of(heads.stride()) && by_x.len().is_multiple_of(heads.stride()));
+        (self.attend_transposed)(
+            permuted,
+            first,
+            scores,
+            x,
+            heads,
+            g,
+            scale,
+            coefficients,
+            by_scores,
+            by_rows,
+            by_x,
+            by_vectors,
+        );
     }
 
     /// `w ← keep·w − step·g`.

@@ -16,8 +16,16 @@ pub trait Lanes: Copy {
     fn all(x: f32) -> Self;
     /// Lane i is `x[i·C]`. The slice must have all of them.
     fn every<const C: usize>(x: &[f32]) -> Self;
+    /// Lane i is `x[i]`. The slice must have all of them.
+    fn read(x: &[f32]) -> Self;
+    /// Lane i is `x[i mod H]`. H is 1, 2, 4, 8 or 16, at most the number of lanes; the slice must have H numbers.
+    fn repeated<const H: usize>(x: &[f32]) -> Self;
+    /// Lane i is the sum of the lanes i mod H. H as for [`Lanes::repeated`]; lanes with the same sum have the same bits.
+    fn folded<const H: usize>(self) -> Self;
     /// Writes lane i to `to[i]`. The slice must have all of them.
     fn write(self, to: &mut [f32]);
+    /// Writes the first H lanes to `to`, H as for [`Lanes::repeated`]. The slice must have as many.
+    fn write_first<const H: usize>(self, to: &mut [f32]);
     /// `self + x`.
     fn plus(self, x: Self) -> Self;
     /// `self − x`.
@@ -93,8 +101,38 @@ impl<A: Arithmetic, const N: usize> Lanes for Few<A, N> {
     }
 
     #[inline(always)]
+    fn read(x: &[f32]) -> Self {
+        assert!(x.len() >= N);
+        Few::new(|i| x[i])
+    }
+
+    #[inline(always)]
+    fn repeated<const H: usize>(x: &[f32]) -> Self {
+        assert!(x.len() >= H);
+        Few::new(|i| x[i % H])
+    }
+
+    #[inline(always)]
+    fn folded<const H: usize>(self) -> Self {
+        let (mut sums, mut half) = (self.0, N / 2);
+        while half >= H && half > 0 {
+            let before = sums;
+            for i in 0..N {
+                sums[i] = before[i] + before[i ^ half];
+            }
+            half /= 2;
+        }
+        Few(sums, PhantomData)
+    }
+
+    #[inline(always)]
     fn write(self, to: &mut [f32]) {
         to[..N].copy_from_slice(&self.0);
+    }
+
+    #[inline(always)]
+    fn write_first<const H: usize>(self, to: &mut [f32]) {
+        to[..H].copy_from_slice(&self.0[..H]);
     }
 
     #[inline(always)]
@@ -190,10 +228,65 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn read(x: &[f32]) -> Self {
+            assert!(x.len() >= 8);
+            // SAFETY: see above, and `x` has numbers for all lanes.
+            unsafe { _mm256_loadu_ps(x.as_ptr()) }
+        }
+
+        #[inline(always)]
+        fn repeated<const H: usize>(x: &[f32]) -> Self {
+            assert!(x.len() >= H);
+            // SAFETY: see above, and `x` has H numbers.
+            unsafe {
+                match H {
+                    1 => _mm256_set1_ps(x[0]),
+                    2 => _mm256_castpd_ps(_mm256_set1_pd(x.as_ptr().cast::<f64>().read_unaligned())),
+                    4 => {
+                        let four = _mm_loadu_ps(x.as_ptr());
+                        _mm256_set_m128(four, four)
+                    }
+                    _ => Self::read(x),
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn folded<const H: usize>(mut self) -> Self {
+            // SAFETY: see above. Each step adds the lanes whose number differs in one bit.
+            unsafe {
+                if H <= 4 {
+                    self = _mm256_add_ps(self, _mm256_permute2f128_ps::<1>(self, self));
+                }
+                if H <= 2 {
+                    self = _mm256_add_ps(self, _mm256_permute_ps::<0x4e>(self));
+                }
+                if H <= 1 {
+                    self = _mm256_add_ps(self, _mm256_permute_ps::<0xb1>(self));
+                }
+            }
+            self
+        }
+
+        #[inline(always)]
         fn write(self, to: &mut [f32]) {
             assert!(to.len() >= 8);
             // SAFETY: see above, and there is room for all lanes.
             unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self) };
+        }
+
+        #[inline(always)]
+        fn write_first<const H: usize>(self, to: &mut [f32]) {
+            assert!(to.len() >= H);
+            // SAFETY: see above, and there is room for H lanes.
+            unsafe {
+                match H {
+                    1 => to[0] = _mm256_cvtss_f32(self),
+                    2 => _mm_storel_pd(to.as_mut_ptr().cast(), _mm_castps_pd(_mm256_castps256_ps128(self))),
+                    4 => _mm_storeu_ps(to.as_mut_ptr(), _mm256_castps256_ps128(self)),
+                    _ => self.write(to),
+                }
+            }
         }
 
         #[inline(always)]
@@ -290,10 +383,67 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn read(x: &[f32]) -> Self {
+            assert!(x.len() >= 16);
+            // SAFETY: see above, and `x` has numbers for all lanes.
+            unsafe { _mm512_loadu_ps(x.as_ptr()) }
+        }
+
+        #[inline(always)]
+        fn repeated<const H: usize>(x: &[f32]) -> Self {
+            assert!(x.len() >= H);
+            // SAFETY: see above, and `x` has H numbers.
+            unsafe {
+                match H {
+                    1 => _mm512_set1_ps(x[0]),
+                    2 => _mm512_castpd_ps(_mm512_set1_pd(x.as_ptr().cast::<f64>().read_unaligned())),
+                    4 => _mm512_broadcast_f32x4(_mm_loadu_ps(x.as_ptr())),
+                    8 => _mm512_broadcast_f32x8(_mm256_loadu_ps(x.as_ptr())),
+                    _ => Self::read(x),
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn folded<const H: usize>(mut self) -> Self {
+            // SAFETY: see above. Each step adds the lanes whose number differs in one bit.
+            unsafe {
+                if H <= 8 {
+                    self = _mm512_add_ps(self, _mm512_shuffle_f32x4::<0x4e>(self, self));
+                }
+                if H <= 4 {
+                    self = _mm512_add_ps(self, _mm512_shuffle_f32x4::<0xb1>(self, self));
+                }
+                if H <= 2 {
+                    self = _mm512_add_ps(self, _mm512_permute_ps::<0x4e>(self));
+                }
+                if H <= 1 {
+                    self = _mm512_add_ps(self, _mm512_permute_ps::<0xb1>(self));
+                }
+            }
+            self
+        }
+
+        #[inline(always)]
         fn write(self, to: &mut [f32]) {
             assert!(to.len() >= 16);
             // SAFETY: see above, and there is room for all lanes.
             unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self) };
+        }
+
+        #[inline(always)]
+        fn write_first<const H: usize>(self, to: &mut [f32]) {
+            assert!(to.len() >= H);
+            // SAFETY: see above, and there is room for H lanes.
+            unsafe {
+                match H {
+                    1 => to[0] = _mm512_cvtss_f32(self),
+                    2 => _mm_storel_pd(to.as_mut_ptr().cast(), _mm_castps_pd(_mm512_castps512_ps128(self))),
+                    4 => _mm_storeu_ps(to.as_mut_ptr(), _mm512_castps512_ps128(self)),
+                    8 => _mm256_storeu_ps(to.as_mut_ptr(), _mm512_castps512_ps256(self)),
+                    _ => self.write(to),
+                }
+            }
         }
 
         #[inline(always)]

@@ -8,10 +8,12 @@ mod arithmetic;
 mod array;
 mod buffer;
 mod generic;
+mod heads;
 mod isa;
 mod lanes;
 mod lists;
 mod pages;
+mod pair;
 mod parts;
 mod place;
 mod pool;
@@ -22,13 +24,14 @@ mod words;
 
 pub use array::{Array, MappedFile, Number, bytes_of};
 pub use buffer::Buffer;
-pub use generic::{AT_ONCE, Adam, CHACHA_WORDS, Extreme, Finish, GROUP, mix, prefetch};
+pub use generic::{AT_ONCE, Adam, CHACHA_WORDS, Drops, Extreme, Finish, GROUP, Scores, mix, mix_key, prefetch};
+pub use heads::Heads;
 pub use isa::{Table, available, table};
 pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;
 pub use parts::Parts;
 pub use store::Store;
-pub use threads::Threads;
+pub use threads::{Span, Threads};
 pub use trial::{Mode, Trial};
 
 /// A compressed sparse matrix by rows. Its creator guarantees that `indptr` ascends from 0, that `indices` are
@@ -60,6 +63,28 @@ impl<'a> Sparse<'a> {
     pub fn num_rows(&self) -> usize {
         self.indptr.len() - 1
     }
+}
+
+/// Who is linked to whom: a row for each node above, with the rows below that it is linked to. Otherwise like [`Sparse`].
+#[derive(Clone, Copy)]
+pub struct Edges<'a> {
+    /// Where each row starts; one more entry than rows.
+    pub indptr: &'a [i64],
+    /// The row below of each entry.
+    pub indices: &'a [i32],
+    /// The logarithm of the weight of each entry; `None`: all weights are 1.
+    pub logs: Option<&'a [f32]>,
+}
+
+/// The transpose of [`Edges`], with the place there of each entry.
+#[derive(Clone, Copy)]
+pub struct Permuted<'a> {
+    /// Where each row starts; one more entry than rows.
+    pub indptr: &'a [i64],
+    /// The row above of each entry, in ascending order.
+    pub rows: &'a [i32],
+    /// Its place among the entries of the pattern.
+    pub places: &'a [u32],
 }
 
 /// The left factor of a product.

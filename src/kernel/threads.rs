@@ -249,6 +249,35 @@ impl Threads {
         }
     }
 
+    /// Processes rows in pieces of this many: `work(rows, lists)` gets the part of each list that belongs to some rows. All of it
+    /// together is as much work as a product of `entries` entries with rows of `width` numbers.
+    pub fn each_rows<const N: usize>(
+        &self,
+        (entries, width): (usize, usize),
+        (rows, piece): (usize, usize),
+        lists: [(&mut [f32], Span<'_>); N],
+        work: impl Fn(Range<usize>, [&mut [f32]; N]) + Sync,
+    ) {
+        let number = rows.div_ceil(piece);
+        let starts = |i: usize| (i * piece).min(rows);
+        let lists = lists.map(|(list, span)| {
+            assert!((0..number).all(|i| span.before(starts(i), piece) <= span.before(starts(i + 1), piece)));
+            (Pieces::new(list, 1), span)
+        });
+        let work = |i: usize| {
+            let (start, end) = (starts(i), starts(i + 1));
+            let parts = std::array::from_fn(|k| {
+                let (list, span) = &lists[k];
+                list.range(span.before(start, piece)..span.before(end, piece))
+            });
+            work(start..end, parts);
+        };
+        match self.pool_for(entries, width) {
+            Some(pool) => pool.run(number, &work),
+            None => (0..number).for_each(work),
+        }
+    }
+
     /// Whether a product of `entries` entries with rows of `width` numbers is shared among threads.
     pub fn shares(&self, entries: usize, width: usize) -> bool {
         self.pool_for(entries, width).is_some()
@@ -256,6 +285,28 @@ impl Threads {
 
     fn pool_for(&self, entries: usize, width: usize) -> Option<&Pool> {
         self.others().filter(|_| entries * width.div_ceil(16) >= LITTLE_WORK)
+    }
+}
+
+/// How much of a list belongs to some rows.
+#[derive(Clone, Copy)]
+pub enum Span<'a> {
+    /// So many numbers for each row.
+    Rows(usize),
+    /// So many numbers for each entry of rows that start at these offsets.
+    Entries(&'a [i64], usize),
+    /// So many numbers for each piece of rows.
+    Pieces(usize),
+}
+
+impl Span<'_> {
+    /// Numbers before a row, the first of a piece.
+    fn before(self, row: usize, piece: usize) -> usize {
+        match self {
+            Span::Rows(width) => row * width,
+            Span::Entries(offsets, width) => offsets[row] as usize * width,
+            Span::Pieces(width) => row.div_ceil(piece) * width,
+        }
     }
 }
 

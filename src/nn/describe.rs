@@ -1,6 +1,6 @@
 //! Layers as JSON, for model files and checkpoints.
 
-use super::layers::{Activation, Aggregator, Layers, Norm, Op};
+use super::layers::{Activation, Aggregator, Joined, Layers, Norm, Op, Version};
 use crate::error::{Error, Result};
 use serde_json::{Value as Json, json};
 
@@ -15,6 +15,8 @@ const ACTIVATIONS: &[(Activation, &str)] = &[
     (Activation::Tanh, "tanh"),
     (Activation::Sigmoid, "sigmoid"),
 ];
+const VERSIONS: &[(Version, &str)] = &[(Version::First, "gat"), (Version::Second, "gatv2")];
+const JOINED: &[(Joined, &str)] = &[(Joined::Concat, "concat"), (Joined::Mean, "mean")];
 const NORMS: &[(Norm, &str)] = &[(Norm::Layer, "layer"), (Norm::Batch, "batch")];
 
 fn name_of<T: PartialEq + Copy>(names: &[(T, &'static str)], item: T) -> &'static str {
@@ -41,6 +43,15 @@ impl Layers {
                     json["widths"] = json!(widths);
                     json["epsilon"] = json!(epsilon);
                     json["learned"] = json!(learned);
+                    json["bias"] = json!(bias);
+                }
+                Op::Gat { version, heads, width, joined, self_loops, dropout, bias } => {
+                    json["version"] = json!(name_of(VERSIONS, *version));
+                    json["width"] = json!(width);
+                    json["heads"] = json!(heads);
+                    json["joined"] = json!(name_of(JOINED, *joined));
+                    json["self_loops"] = json!(self_loops);
+                    json["attention_dropout"] = json!(dropout);
                     json["bias"] = json!(bias);
                 }
                 Op::Aggregate { aggregator } => json["aggregator"] = json!(name_of(AGGREGATORS, *aggregator)),
@@ -89,6 +100,13 @@ impl Layers {
                 self.gin(&widths.ok_or("\"widths\" are no counts")?).map_err(said)?;
                 self.set_epsilon(number("epsilon")?, truth("learned")?).map_err(said)?;
             }
+            "gat" => {
+                let version = named(json, "version", VERSIONS)?;
+                self.attention(count(json, "width")?, count(json, "heads")?, version).map_err(said)?;
+                self.set_heads(named(json, "joined", JOINED)?).map_err(said)?;
+                self.set_self_loops(truth("self_loops")?).map_err(said)?;
+                self.set_attention_dropout(number("attention_dropout")?).map_err(said)?;
+            }
             "aggregate" => self.aggregate(aggregator()?).map_err(said)?,
             "propagate" => self.propagate(count(json, "hops")?, number("restart")?).map_err(said)?,
             "activation" => self.activation(named(json, "activation", ACTIVATIONS)?).map_err(said)?,
@@ -99,7 +117,7 @@ impl Layers {
             "max" => self.max(count(json, "value")?).map_err(said)?,
             other => return Err(format!("\"op\" is \"{other}\", which this library does not know")),
         }
-        if matches!(op, "linear" | "gcn" | "sage" | "gin") {
+        if matches!(op, "linear" | "gcn" | "sage" | "gin" | "gat") {
             self.set_bias(truth("bias")?).map_err(said)?;
         }
         Ok(())
@@ -140,6 +158,12 @@ mod tests {
         layers.set_bias(false).unwrap();
         layers.gin(&[4]).unwrap();
         layers.set_epsilon(1.0 / 3.0, false).unwrap();
+        layers.attention(2, 3, Version::First).unwrap();
+        layers.set_heads(Joined::Mean).unwrap();
+        layers.set_self_loops(false).unwrap();
+        layers.attention(1, 4, Version::Second).unwrap();
+        layers.set_attention_dropout(0.25).unwrap();
+        layers.set_bias(false).unwrap();
         layers.propagate(4, 0.1).unwrap();
         for &(activation, _) in ACTIVATIONS {
             layers.activation(activation).unwrap();

@@ -48,6 +48,35 @@ pub enum Norm {
     Batch,
 }
 
+/// How attention scores an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// LeakyReLU(a·W h_u + b·W h_v): GAT.
+    First,
+    /// a·LeakyReLU(W_l h_u + W_r h_v): GATv2.
+    Second,
+}
+
+impl Version {
+    /// 1 or 2.
+    pub fn from_number(number: i32) -> Result<Self> {
+        match number {
+            1 => Ok(Version::First),
+            2 => Ok(Version::Second),
+            _ => Err(Error::InvalidArgument(format!("gat: version = {number} is neither 1 nor 2"))),
+        }
+    }
+}
+
+/// What becomes of several heads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joined {
+    /// One after the other.
+    Concat,
+    /// Their mean.
+    Mean,
+}
+
 /// What makes a value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op {
@@ -79,6 +108,23 @@ pub enum Op {
         /// Whether ε is a parameter.
         learned: bool,
         /// Whether the linear layers have biases.
+        bias: bool,
+    },
+    /// Σ_u α_vu W h_u + b for each head, α by a softmax over neighbours.
+    Gat {
+        /// How entries are scored.
+        version: Version,
+        /// Number of heads.
+        heads: usize,
+        /// Columns of one head.
+        width: usize,
+        /// What becomes of the heads.
+        joined: Joined,
+        /// Whether each node is its own neighbour, once.
+        self_loops: bool,
+        /// In training, the probability that a coefficient becomes 0.
+        dropout: f64,
+        /// Whether there are biases.
         bias: bool,
     },
     /// agg(H)
@@ -128,6 +174,7 @@ impl Op {
             Op::Gcn { .. } => "gcn",
             Op::Sage { .. } => "sage",
             Op::Gin { .. } => "gin",
+            Op::Gat { .. } => "gat",
             Op::Aggregate { .. } => "aggregate",
             Op::Propagate { .. } => "propagate",
             Op::Activation(_) => "activation",
@@ -142,7 +189,7 @@ impl Op {
     /// How often it looks at neighbours.
     pub fn hops(&self) -> usize {
         match self {
-            Op::Gcn { .. } | Op::Sage { .. } | Op::Gin { .. } | Op::Aggregate { .. } => 1,
+            Op::Gcn { .. } | Op::Sage { .. } | Op::Gin { .. } | Op::Gat { .. } | Op::Aggregate { .. } => 1,
             Op::Propagate { hops, .. } => *hops,
             _ => 0,
         }
@@ -262,6 +309,16 @@ impl Layers {
         self.append(Op::Gin { widths: try_copied(widths)?, epsilon: 0.0, learned: false, bias: true }, width)
     }
 
+    /// Attention over neighbours with heads of this width, one after the other.
+    pub fn attention(&mut self, width: usize, heads: usize, version: Version) -> Result<()> {
+        check_width("gat: width", width)?;
+        check_width("gat: heads", heads)?;
+        let all = width.saturating_mul(heads);
+        check_width("gat: width times heads", all)?;
+        let (joined, self_loops, dropout, bias) = (Joined::Concat, true, 0.0, true);
+        self.append(Op::Gat { version, heads, width, joined, self_loops, dropout, bias }, all)
+    }
+
     /// agg(H)
     pub fn aggregate(&mut self, aggregator: Aggregator) -> Result<()> {
         self.append(Op::Aggregate { aggregator }, self.width())
@@ -326,11 +383,54 @@ impl Layers {
     /// Whether the operation appended last has biases.
     pub fn set_bias(&mut self, on: bool) -> Result<()> {
         match self.newest("bias")? {
-            Op::Linear { bias } | Op::Gcn { bias } | Op::Sage { bias, .. } | Op::Gin { bias, .. } => {
+            Op::Linear { bias }
+            | Op::Gcn { bias }
+            | Op::Sage { bias, .. }
+            | Op::Gin { bias, .. }
+            | Op::Gat { bias, .. } => {
                 *bias = on;
                 Ok(())
             }
             op => Err(has_no(op, "bias")),
+        }
+    }
+
+    /// Whether each node is its own neighbour in the attention appended last.
+    pub fn set_self_loops(&mut self, on: bool) -> Result<()> {
+        match self.newest("self_loops")? {
+            Op::Gat { self_loops, .. } => {
+                *self_loops = on;
+                Ok(())
+            }
+            op => Err(has_no(op, "self_loops")),
+        }
+    }
+
+    /// What becomes of the heads of the attention appended last.
+    pub fn set_heads(&mut self, to: Joined) -> Result<()> {
+        match self.newest("heads")? {
+            Op::Gat { joined, heads, width, .. } => {
+                *joined = to;
+                let width = if to == Joined::Mean { *width } else { *heads * *width };
+                self.values[self.last].width = width;
+                Ok(())
+            }
+            op => Err(has_no(op, "heads")),
+        }
+    }
+
+    /// The probability that a coefficient of the attention appended last becomes 0 in training.
+    pub fn set_attention_dropout(&mut self, rate: f64) -> Result<()> {
+        match self.newest("attention_dropout")? {
+            Op::Gat { dropout, .. } => {
+                if !(0.0..1.0).contains(&rate) {
+                    let text = format!("gat: attention_dropout: rate = {rate} is outside [0, 1)");
+                    return Err(Error::InvalidArgument(text));
+                }
+                *dropout = rate;
+                Ok(())
+            }
+            op => Err(has_no(op, "attention_dropout")),
         }
     }
 
@@ -504,6 +604,14 @@ mod tests {
         assert_refused(&mut layers, |l| l.sage(0, Aggregator::Sum), &["sage", "width = 0"]);
         assert_refused(&mut layers, |l| l.gin(&[]), &["gin", "num_widths = 0"]);
         assert_refused(&mut layers, |l| l.gin(&[4, 0]), &["gin", "widths[1] = 0"]);
+        assert_refused(&mut layers, |l| l.attention(0, 2, Version::First), &["gat", "width = 0"]);
+        assert_refused(&mut layers, |l| l.attention(2, 0, Version::First), &["gat", "heads = 0"]);
+        assert_refused(
+            &mut layers,
+            |l| l.attention(1 << 16, 1 << 15, Version::First),
+            &["width times heads = 2147483648"],
+        );
+        assert_refused(&mut layers, |l| l.attention(2, usize::MAX, Version::Second), &["gat: heads"]);
         assert_refused(&mut layers, |l| l.propagate(0, 0.0), &["propagate", "hops = 0"]);
         assert_refused(&mut layers, |l| l.propagate(1, 1.0), &["propagate", "restart = 1"]);
         assert_refused(&mut layers, |l| l.propagate(1, f64::NAN), &["propagate", "restart = NaN"]);
@@ -546,6 +654,40 @@ mod tests {
         layers.at(1).unwrap();
         assert_refused(&mut layers, |l| l.set_epsilon(0.0, true), &["epsilon", "value 1 was gone back to"]);
         assert_eq!(layers.values()[1].op, wanted);
+    }
+
+    #[test]
+    fn heads_stand_side_by_side_or_become_their_mean() {
+        let mut layers = layers(2);
+        layers.attention(3, 4, Version::Second).unwrap();
+        assert_eq!((layers.width(), layers.num_hops()), (12, 1));
+        layers.set_heads(Joined::Mean).unwrap();
+        assert_eq!(layers.width(), 3);
+        layers.set_heads(Joined::Concat).unwrap();
+        assert_eq!(layers.width(), 12);
+        layers.set_self_loops(false).unwrap();
+        layers.set_attention_dropout(0.6).unwrap();
+        layers.set_bias(false).unwrap();
+        let wanted = Op::Gat {
+            version: Version::Second,
+            heads: 4,
+            width: 3,
+            joined: Joined::Concat,
+            self_loops: false,
+            dropout: 0.6,
+            bias: false,
+        };
+        assert_eq!(layers.values()[1].op, wanted);
+        for rate in [1.0, -0.1, f64::NAN] {
+            assert_refused(&mut layers, |l| l.set_attention_dropout(rate), &["gat: attention_dropout: rate ="]);
+        }
+        layers.linear(2).unwrap();
+        assert_refused(&mut layers, |l| l.set_heads(Joined::Mean), &["heads", "linear, has none"]);
+        assert_refused(&mut layers, |l| l.set_self_loops(true), &["self_loops", "linear, has none"]);
+        assert_refused(&mut layers, |l| l.set_attention_dropout(0.5), &["attention_dropout", "linear, has none"]);
+        layers.at(1).unwrap();
+        assert_refused(&mut layers, |l| l.set_heads(Joined::Mean), &["heads", "value 1 was gone back to"]);
+        assert_eq!(layers.width(), 12);
     }
 
     #[test]

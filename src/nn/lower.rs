@@ -14,12 +14,12 @@
 //!
 //! The last product of a layer can choose its order anew in each step ([`super::run`]), where a rewrite would fix it.
 
-use super::layers::{Activation, Aggregator, Norm, Op};
+use super::layers::{Activation, Aggregator, Joined, Norm, Op, Version};
 use super::op::folded::MOST_HIDDEN;
 use super::program::{Kind, Mode, Node, Pair, Program, Request, Scale, Source};
 use super::tensors::Net;
 use crate::graph::Operator;
-use crate::kernel::Extreme;
+use crate::kernel::{Extreme, Heads};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -112,7 +112,7 @@ impl Lower<'_> {
             _ => false,
         };
         let own = match &kind {
-            Kind::MatMul { .. } | Kind::Convolve { .. } | Kind::Folded(_) => true,
+            Kind::MatMul { .. } | Kind::Convolve { .. } | Kind::Folded(_) | Kind::Attend { .. } => true,
             Kind::Bias { .. } | Kind::LayerNorm { .. } | Kind::BatchNorm { .. } => true,
             Kind::Combine { scales } => scales.iter().any(|s| matches!(s, Scale::OnePlus(_))),
             _ => false,
@@ -282,6 +282,7 @@ impl Lower<'_> {
                 self.bias(sum, i, "lin_l.bias")
             }
             Op::Gin { widths, epsilon, .. } => self.gin(i, input, hop, &widths, epsilon),
+            Op::Gat { .. } => self.attention(i, input, hop),
             Op::Aggregate { aggregator } => self.aggregate(input, aggregator, hop),
             Op::Propagate { hops, restart } => {
                 let mut h = input;
@@ -314,6 +315,36 @@ impl Lower<'_> {
             Op::Concat { .. } => self.push(Kind::Concat, both, value.width),
             Op::Max { .. } => self.push(Kind::MaxOf, both, value.width),
         }
+    }
+
+    /// Attention: the columns of all heads side by side, then a weighted mean of them.
+    fn attention(&mut self, i: usize, input: Source, hop: usize) -> Source {
+        let Op::Gat { version, heads, width, joined, self_loops, dropout, .. } = self.net.layers().values()[i].op
+        else {
+            return input;
+        };
+        let heads = Heads { heads, width, mean: joined == Joined::Mean };
+        let (x, y, vectors): (_, _, &[&str]) = match version {
+            Version::First => (self.heads(i, input, heads, "lin"), None, &["att_src", "att_dst"]),
+            Version::Second => {
+                let [x, y] = ["lin_l", "lin_r"].map(|name| self.heads(i, input, heads, name));
+                (x, Some(y), &["att"])
+            }
+        };
+        let vectors = vectors.iter().filter_map(|name| self.tensor(i, name)).collect();
+        let drops = matches!(self.request.mode, Mode::Gradient { dropout: true, .. });
+        let rate = if drops { dropout } else { 0.0 };
+        self.hops.push((hop, self.nodes.len()));
+        let kind = Kind::Attend { heads, vectors, self_loops, rate, value: i };
+        let attended = self.push(kind, [Some(x), y], heads.out_width());
+        self.bias(attended, i, "bias")
+    }
+
+    /// In·W + b with the columns of all heads side by side.
+    fn heads(&mut self, i: usize, input: Source, heads: Heads, name: &str) -> Source {
+        let product = self.matmul(input, i, &format!("{name}.weight"), heads.columns());
+        let product = self.bias(product, i, &format!("{name}.bias"));
+        self.push(Kind::Interleave(heads), [Some(product), None], heads.stride())
     }
 
     /// MLP((1 + ε) H + A H). The first linear layer goes before the sum where that is cheaper.

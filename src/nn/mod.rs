@@ -9,6 +9,7 @@
 //! | `program` | primitives with levels and slots, ready to run |
 //! | `run` | forward and backward over a cut |
 //! | `op/` | the primitives, one file each |
+//! | `neighbours` | links between two levels for attention, and their transpose |
 //! | `transposed` | products with the transpose of an operator |
 //!
 //! Every operation makes a *value*; value 0 is the features. An operation that looks at neighbours is a *hop*. The nodes between
@@ -18,6 +19,7 @@
 mod describe;
 mod layers;
 mod lower;
+mod neighbours;
 mod op;
 mod program;
 mod run;
@@ -25,7 +27,9 @@ mod tensors;
 pub mod transposed;
 
 pub use describe::AGGREGATORS;
-pub use layers::{Activation, Aggregator, Layers, Norm, Op, Value};
+pub use layers::{Activation, Aggregator, Joined, Layers, Norm, Op, Value, Version};
+pub use neighbours::Neighbours;
+pub use op::attention::{Attention, By, Dropout};
 pub use program::{Mode, Program, Request};
 pub use run::{Masks, Pass, Room, Workspace};
 pub use tensors::{Net, Tensor};

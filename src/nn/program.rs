@@ -7,7 +7,7 @@
 use super::layers::Activation;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
-use crate::kernel::Extreme;
+use crate::kernel::{Extreme, Heads};
 use crate::sample::{Cut, Draws, Hop, Key, Sampler, Step};
 use std::ops::Range;
 
@@ -118,6 +118,22 @@ pub enum Kind {
     Folded(Pair),
     /// The maximum or minimum over the linked rows of the level below.
     Extreme(Extreme),
+    /// The columns of heads side by side, as [`Kind::Attend`] reads them.
+    Interleave(Heads),
+    /// A mean of rows of the level below for each head, weighted by a softmax of scores. The second kind of scores has rows of this
+    /// level as its second input.
+    Attend {
+        /// The heads.
+        heads: Heads,
+        /// The vectors of the scores: of both nodes, or one.
+        vectors: Vec<Range<usize>>,
+        /// Whether each node is its own neighbour, once.
+        self_loops: bool,
+        /// The probability that a coefficient becomes 0.
+        rate: f64,
+        /// The number of the value.
+        value: usize,
+    },
     /// The picked rows, as they are.
     Copy,
     /// α·A + β·B
@@ -173,7 +189,10 @@ pub struct Pair {
 impl Kind {
     /// Whether it looks at neighbours.
     pub fn is_hop(&self) -> bool {
-        matches!(self, Kind::Spmm { .. } | Kind::Convolve { .. } | Kind::Folded(_) | Kind::Extreme(_))
+        matches!(
+            self,
+            Kind::Spmm { .. } | Kind::Convolve { .. } | Kind::Folded(_) | Kind::Extreme(_) | Kind::Attend { .. }
+        )
     }
 
     /// Whether it writes its result once, so that a rectifier can be applied on the way.
@@ -184,6 +203,11 @@ impl Kind {
     /// Whether it writes the gradient by its input once, so that a rectifier's mask can be applied on the way.
     fn masks(&self) -> bool {
         matches!(self, Kind::MatMul { .. } | Kind::Spmm { .. } | Kind::Convolve { .. })
+    }
+
+    /// Whether a hop looks at its own nodes, too.
+    fn reads_own(&self) -> bool {
+        matches!(self, Kind::Attend { vectors, self_loops, .. } if *self_loops || vectors.len() == 2)
     }
 
     /// The operator whose rows a hop reads.
@@ -231,6 +255,11 @@ pub struct Node {
 }
 
 impl Node {
+    /// The level at which it reads its k-th input.
+    pub fn reads_at(&self, k: usize) -> usize {
+        if self.kind.is_hop() && k == 0 { self.step } else { self.level }
+    }
+
     /// The k-th input, which every primitive that asks for it has.
     pub fn input(&self, k: usize) -> Result<Source> {
         self.inputs[k].ok_or_else(|| Error::Internal("an input is missing".to_string()))
@@ -282,6 +311,7 @@ impl Program {
         cut.below(graph, top, &self.steps, (draws, key), sampler)?;
         if let Some(step) = self.steps.last()
             && self.empty_rows_are_zero
+            && !step.own
             && *draws.at(step.hop) != Hop::Exact
         {
             cut.drop_empty_rows();
@@ -323,17 +353,13 @@ impl Program {
             .map(|(level, &(hop, node))| Step {
                 hop,
                 operator: program.nodes[node].kind.operator(),
-                own: program.crossings.iter().any(|&(low, high)| low <= level && level < high),
+                own: program.nodes[node].kind.reads_own()
+                    || program.crossings.iter().any(|&(low, high)| low <= level && level < high),
             })
             .collect();
         program.find_masks();
         program.place_slots();
         program
-    }
-
-    /// The level at which a primitive reads its inputs.
-    pub fn reads_at(&self, node: &Node) -> usize {
-        if node.kind.is_hop() { node.step } else { node.level }
     }
 
     /// Finds the rectified results whose gradient is masked while it is written.
@@ -342,7 +368,7 @@ impl Program {
             let reads = |node: &&Node| node.inputs.contains(&Some(Source::Node(n)));
             let mut readers = self.nodes.iter().filter(reads);
             let alone = match (readers.next(), readers.next()) {
-                (Some(reader), None) => reader.kind.masks() && self.reads_at(reader) == self.nodes[n].level,
+                (Some(reader), None) => reader.kind.masks() && reader.reads_at(0) == self.nodes[n].level,
                 _ => false,
             };
             self.nodes[n].masked_by_reader = self.nodes[n].rectified && alone;
@@ -351,10 +377,9 @@ impl Program {
 
     fn find_crossings(&mut self) {
         for i in 0..self.nodes.len() {
-            let level = self.reads_at(&self.nodes[i]);
-            for source in self.nodes[i].inputs.into_iter().flatten() {
-                if let Source::Node(n) = source {
-                    let crossing = (self.nodes[n].level, level);
+            for (k, source) in self.nodes[i].inputs.into_iter().enumerate() {
+                if let Some(Source::Node(n)) = source {
+                    let crossing = (self.nodes[n].level, self.nodes[i].reads_at(k));
                     if crossing.0 < crossing.1 && !self.crossings.contains(&crossing) {
                         self.crossings.push(crossing);
                     }
@@ -438,10 +463,9 @@ fn place_levels(nodes: &mut [Node], levels: usize, hops: usize) {
         // Everything but the final copy is over all nodes if the top is picked out of them.
         let here = if hop { nodes[i].step + 1 } else { level[i].min(if i + 1 == nodes.len() { levels } else { hops }) };
         level[i] = here;
-        let reads_at = if hop { nodes[i].step } else { here };
-        for source in nodes[i].inputs.into_iter().flatten() {
-            if let Source::Node(n) = source {
-                level[n] = level[n].min(reads_at);
+        for (k, source) in nodes[i].inputs.into_iter().enumerate() {
+            if let Some(Source::Node(n)) = source {
+                level[n] = level[n].min(if hop && k == 0 { nodes[i].step } else { here });
             }
         }
     }

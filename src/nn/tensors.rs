@@ -1,6 +1,6 @@
 //! The tensors of a model: parameters, which stand one after the other in one flat array, and the state of norms.
 
-use super::layers::{Layers, Norm, Op};
+use super::layers::{Layers, Norm, Op, Version};
 use super::program::{Program, Request};
 use crate::error::{Error, Result, try_reserve, try_with_capacity};
 use crate::fork;
@@ -133,6 +133,29 @@ impl Net {
                 }
                 if learned {
                     add("eps", (1, 1), false, Start::Constant(epsilon as f32))?;
+                }
+            }
+            Op::Gat { version, heads, width: of_head, bias, .. } => {
+                let all = heads * of_head;
+                let glorot = |rows: usize, columns: usize| Start::Uniform((6.0 / (rows + columns) as f64).sqrt());
+                match version {
+                    Version::First => {
+                        add("lin.weight", (fan_in, all), true, glorot(fan_in, all))?;
+                        add("att_src", (1, all), false, glorot(heads, of_head))?;
+                        add("att_dst", (1, all), false, glorot(heads, of_head))?;
+                    }
+                    Version::Second => {
+                        for side in ["lin_l", "lin_r"] {
+                            add(&format!("{side}.weight"), (fan_in, all), true, glorot(fan_in, all))?;
+                            if bias {
+                                add(&format!("{side}.bias"), (1, all), false, uniform(fan_in))?;
+                            }
+                        }
+                        add("att", (1, all), false, glorot(heads, of_head))?;
+                    }
+                }
+                if bias {
+                    add("bias", (1, width), false, zero)?;
                 }
             }
             Op::Norm(norm) => {

@@ -45,6 +45,10 @@ static void widths_are_in_range(void) {
     REFUSED(INVALID, text, plim_layers_gcn(layers, bad[i]));
     snprintf(text, sizeof text, "sage: width %s", fragments[i]);
     REFUSED(INVALID, text, plim_layers_sage(layers, bad[i], PLIM_AGGREGATOR_MEAN));
+    snprintf(text, sizeof text, "gat: width %s", fragments[i]);
+    REFUSED(INVALID, text, plim_layers_gat(layers, bad[i], 2, 1));
+    snprintf(text, sizeof text, "gat: heads %s", fragments[i]);
+    REFUSED(INVALID, text, plim_layers_gat(layers, 2, bad[i], 2));
     snprintf(text, sizeof text, "gin: widths[1] %s", fragments[i]);
     REFUSED(INVALID, text, plim_layers_gin(layers, widths, 2));
   }
@@ -56,6 +60,13 @@ static void a_gin_has_linear_layers(void) {
   REFUSED(INVALID, "num_widths = 0", plim_layers_gin(layers, NULL, 0));
   REFUSED(INVALID, "num_widths = 65 is outside [1, 64]", plim_layers_gin(layers, widths, 65));
   REFUSED(PLIM_ERROR_NULL_POINTER, "widths is NULL", plim_layers_gin(layers, NULL, 2));
+}
+
+static void heads_and_versions_are_in_range(void) {
+  REFUSED(INVALID, "gat: width times heads = 4294967294", plim_layers_gat(layers, 2, INT32_MAX, 1));
+  REFUSED(INVALID, "gat: version = 0 is neither 1 nor 2", plim_layers_gat(layers, 2, 2, 0));
+  REFUSED(INVALID, "gat: version = 3", plim_layers_gat(layers, 2, 2, 3));
+  REFUSED(INVALID, "gat: version = -2147483648", plim_layers_gat(layers, 2, 2, INT32_MIN));
 }
 
 static void refuse_constants(int32_t aggregator, int32_t activation, int32_t norm) {
@@ -109,6 +120,12 @@ static void setters_speak_of_the_operation_just_appended(void) {
   plim_layers *other = NULL;
   REFUSED(INVALID, "bias: the operation appended last, add, has none", plim_layers_set_bias(layers, 0));
   REFUSED(INVALID, "epsilon: the operation appended last, add, has none", plim_layers_set_epsilon(layers, 0.1, 0));
+  REFUSED(INVALID, "self_loops: the operation appended last, add, has none", plim_layers_set_self_loops(layers, 0));
+  REFUSED(INVALID, "heads: the operation appended last, add, has none", plim_layers_set_heads(layers, PLIM_HEADS_MEAN));
+  REFUSED(INVALID, "heads = 2 is not a PLIM_HEADS_ constant", plim_layers_set_heads(layers, PLIM_HEADS_MEAN + 1));
+  REFUSED(INVALID, "heads = -1 is not a PLIM_HEADS_ constant", plim_layers_set_heads(layers, -1));
+  REFUSED(INVALID, "attention_dropout: the operation appended last, add, has none",
+          plim_layers_set_attention_dropout(layers, 0.5));
   CHECK_OK(plim_layers_new(5, &other));
   CHECK_FAILS(INVALID, "bias: there is no operation yet", plim_layers_set_bias(other, 0));
   CHECK_OK(plim_layers_gcn(other, 2));
@@ -119,6 +136,14 @@ static void setters_speak_of_the_operation_just_appended(void) {
   CHECK_FAILS(INVALID, "gin: epsilon = NaN", plim_layers_set_epsilon(other, NAN, 0));
   CHECK_FAILS(INVALID, "gin: epsilon = ", plim_layers_set_epsilon(other, 1e39, 1));
   CHECK_FAILS(INVALID, "gin: epsilon = -inf", plim_layers_set_epsilon(other, -INFINITY, 1));
+  CHECK_OK(plim_layers_gat(other, 3, 2, 1));
+  CHECK_FAILS(INVALID, "gat: attention_dropout: rate = 1", plim_layers_set_attention_dropout(other, 1.0));
+  CHECK_FAILS(INVALID, "gat: attention_dropout: rate = -0.5", plim_layers_set_attention_dropout(other, -0.5));
+  CHECK_FAILS(INVALID, "gat: attention_dropout: rate = NaN", plim_layers_set_attention_dropout(other, NAN));
+  CHECK_FAILS(INVALID, "epsilon: the operation appended last, gat, has none", plim_layers_set_epsilon(other, 0.1, 0));
+  CHECK_OK(plim_layers_at(other, plim_layers_last(other)));
+  CHECK_FAILS(INVALID, "heads: set it right after its operation", plim_layers_set_heads(other, PLIM_HEADS_MEAN));
+  CHECK(plim_layers_width(other) == 6);
   plim_layers_free(other);
 }
 
@@ -176,6 +201,7 @@ static void handles_must_not_be_null(void) {
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_gcn(null, 3));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_sage(null, 3, 0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_gin(null, widths, 1));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_gat(null, 3, 2, 1));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_aggregate(null, 0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_propagate(null, 1, 0.0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_activation(null, 0));
@@ -187,6 +213,9 @@ static void handles_must_not_be_null(void) {
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_max(null, 0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_set_bias(null, 0));
   CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_set_epsilon(null, 0.0, 0));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_set_self_loops(null, 1));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_set_heads(null, 0));
+  CHECK_FAILS(PLIM_ERROR_NULL_POINTER, "layers is NULL", plim_layers_set_attention_dropout(null, 0.5));
   CHECK(plim_layers_last(NULL) == 0 && plim_layers_width(NULL) == 0 && plim_layers_num_hops(NULL) == 0);
   plim_layers_free(NULL);
 }
@@ -256,6 +285,7 @@ int main(void) {
   make_layers();
   RUN(widths_are_in_range);
   RUN(a_gin_has_linear_layers);
+  RUN(heads_and_versions_are_in_range);
   RUN(constants_are_known);
   RUN(rates_and_restarts_are_in_range);
   RUN(a_value_is_one_made_before);

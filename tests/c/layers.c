@@ -115,6 +115,54 @@ static void values_are_counted_and_only_neighbours_make_hops(void) {
   plim_layers_free(layers);
 }
 
+static void attention_has_the_width_of_its_heads_and_tensors_by_its_version(void) {
+  static const char *const names[] = {"v1.lin.weight", "v1.att_src",     "v1.att_dst",      "v1.bias",       "v2.lin_l.weight",
+                                      "v2.lin_l.bias", "v2.lin_r.weight", "v2.lin_r.bias", "v2.att", "v2.bias"};
+  static const size_t rows[] = {5, 1, 1, 1, 12, 1, 12, 1, 1, 1}, columns[] = {12, 12, 12, 12, 6, 6, 6, 6, 6, 3};
+  float parameters[MOST];
+  plim_layers *layers = start();
+  plim_model *model = NULL;
+  size_t end = 0;
+  CHECK_OK(plim_layers_gat(layers, 4, 3, 1));
+  CHECK(plim_layers_width(layers) == 12 && plim_layers_num_hops(layers) == 1);
+  CHECK_OK(plim_layers_gat(layers, 3, 2, 2));
+  CHECK(plim_layers_width(layers) == 6);
+  CHECK_OK(plim_layers_set_heads(layers, PLIM_HEADS_MEAN));
+  CHECK(plim_layers_width(layers) == 3);
+  CHECK_OK(plim_layers_set_self_loops(layers, 0));
+  CHECK_OK(plim_layers_set_attention_dropout(layers, 0.5));
+  model = finish(layers, 3);
+  CHECK(plim_model_num_layers(model) == 2 && plim_model_num_tensors(model) == 10);
+  CHECK_OK(plim_model_get_parameters(model, parameters, MOST));
+  for (size_t i = 0; i < 10; i++) {
+    const char *name = NULL;
+    size_t offset = 0, height = 0, width = 0;
+    double largest = 0, limit = 0;
+    CHECK_OK(plim_model_tensor(model, i, &name, &offset, &height, &width));
+    CHECK(strcmp(name, names[i]) == 0 && offset == end && height == rows[i] && width == columns[i]);
+    end += height * width;
+    for (size_t k = 0; k < height * width; k++) {
+      largest = fmax(largest, fabs((double)parameters[offset + k]));
+    }
+    if (strstr(name, "weight")) {
+      limit = sqrt(6.0 / (double)(height + width));
+    } else if (strstr(name, "att")) {
+      limit = i < 3 ? sqrt(6.0 / (3 + 4)) : sqrt(6.0 / (2 + 3));
+    } else if (strstr(name, "lin")) {
+      limit = 1 / sqrt(12.0);
+    }
+    CHECK(largest <= limit && largest >= 0.5 * limit);
+  }
+  CHECK(end == plim_model_num_parameters(model));
+  plim_model_free(model);
+  layers = start();
+  CHECK_OK(plim_layers_gat(layers, 4, 3, 2));
+  CHECK_OK(plim_layers_set_bias(layers, 0));
+  model = finish(layers, 0);
+  CHECK(plim_model_num_tensors(model) == 3 && plim_model_num_parameters(model) == 5 * 12 * 2 + 12);
+  plim_model_free(model);
+}
+
 static void a_model_outlives_its_layers_and_they_can_grow(void) {
   plim_layers *layers = start();
   plim_model *shallow = NULL, *deep = NULL;
@@ -508,6 +556,7 @@ static void training_ends_with_the_statistics_of_the_best_epoch(void) {
 
 int main(void) {
   RUN(values_are_counted_and_only_neighbours_make_hops);
+  RUN(attention_has_the_width_of_its_heads_and_tensors_by_its_version);
   RUN(a_model_outlives_its_layers_and_they_can_grow);
   RUN(single_predictions_are_rows_of_the_whole_one_bit_for_bit);
   RUN(training_lowers_the_loss_of_every_recipe);

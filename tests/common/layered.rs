@@ -1,11 +1,11 @@
 //! Models made of layers, in double precision and with dense matrices, written from the formulas; and random ones to try.
 
 use super::random::Random;
-use ndarray::{Array2, ArrayView2, Axis, concatenate};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, concatenate, s};
 use plimsoll::graph::{Graph, Normalization, Split};
 use plimsoll::kernel;
 use plimsoll::model::Model;
-use plimsoll::nn::{AGGREGATORS, Activation, Aggregator, Layers, Norm, Op, Value};
+use plimsoll::nn::{AGGREGATORS, Activation, Aggregator, Joined, Layers, Norm, Op, Value, Version};
 use plimsoll::random::{mask_key, mix};
 
 const EPSILON: f64 = 1e-5;
@@ -114,6 +114,8 @@ fn operator(world: &World, op: &Op) -> Option<Array2<f64>> {
 enum Hop {
     Linear(Array2<f64>),
     Extreme(Array2<bool>, f64),
+    /// Attention: the logarithm of the weight of each entry; where there is none, that of 0.
+    Scored(Array2<f64>),
 }
 
 /// A tensor of a value: its name, its place and its shape.
@@ -168,6 +170,17 @@ impl Reference {
             for _ in 0..value.op.hops() {
                 let drawn = draws.get(hop).and_then(Option::as_ref);
                 let count = |u: usize, drawn: &Vec<i32>| drawn.iter().filter(|&&v| v as usize == u).count() as f64;
+                if let Op::Gat { self_loops, .. } = value.op {
+                    let n = world.links.nrows();
+                    own.push(Hop::Scored(Array2::from_shape_fn((n, n), |(v, u)| match drawn {
+                        _ if self_loops && u == v => 0.0,
+                        _ if !world.links[[v, u]] => f64::NEG_INFINITY,
+                        Some(drawn) => (count(u, drawn) / (drawn.len() as f64 * p[u])).ln(),
+                        None => 0.0,
+                    })));
+                    hop += 1;
+                    continue;
+                }
                 own.push(match operator(world, &value.op) {
                     Some(mut operator) => {
                         if let Some(drawn) = drawn {
@@ -211,6 +224,7 @@ impl Reference {
 
     fn neighbours(&self, value: usize, hop: usize, h: &Array2<f64>, pass: &mut Pass) -> Array2<f64> {
         match &self.hops[value][hop] {
+            Hop::Scored(_) => unreachable!("attention needs more than sums"),
             Hop::Linear(operator) => operator.dot(h),
             Hop::Extreme(links, sign) => {
                 let largest = h.fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -229,6 +243,75 @@ impl Reference {
                     best.map_or(0.0, |u| h[[u, c]])
                 })
             }
+        }
+    }
+
+    /// Attention over neighbours.
+    fn attention(&self, i: usize, h: &Array2<f64>, w: &[f64], pass: &mut Pass) -> Array2<f64> {
+        let (Op::Gat { version, heads, width, joined, dropout, .. }, Hop::Scored(logs)) =
+            (&self.values[i].op, &self.hops[i][0])
+        else {
+            unreachable!("value {i} is no attention");
+        };
+        let [x, y] = match version {
+            Version::First => ["lin.weight"; 2].map(|weight| self.affine(h, w, i, [weight, ""])),
+            Version::Second => [["lin_l.weight", "lin_l.bias"], ["lin_r.weight", "lin_r.bias"]]
+                .map(|names| self.affine(h, w, i, names)),
+        };
+        let n = h.nrows();
+        let vector = |name: &str| self.tensor(w, i, name).unwrap().row(0).to_owned();
+        let mut all = Array2::zeros((n, heads * width));
+        for head in 0..*heads {
+            let columns = s![head * width..(head + 1) * width];
+            let both = s![.., head * width..(head + 1) * width];
+            let (x, y) = (x.slice(both), y.slice(both));
+            // The score is a·LeakyReLU(z), summed over the last axis.
+            let (z, a) = match version {
+                Version::First => {
+                    let (source, target) = (vector("att_src"), vector("att_dst"));
+                    let (source, target) = (x.dot(&source.slice(columns)), y.dot(&target.slice(columns)));
+                    (Array3::from_shape_fn((n, n, 1), |(v, u, _)| source[u] + target[v]), Array1::ones(1))
+                }
+                Version::Second => {
+                    let a = vector("att").slice(columns).to_owned();
+                    (Array3::from_shape_fn((n, n, *width), |(v, u, c)| x[[u, c]] + y[[v, c]]), a)
+                }
+            };
+            let largest = z.fold(0.0, |m: f64, x| m.max(x.abs()));
+            for v in 0..n {
+                let mut alpha = Array1::from_shape_fn(n, |u| logs[[v, u]]);
+                for (u, score) in alpha.iter_mut().enumerate().filter(|(_, log)| log.is_finite()) {
+                    for (&z, &a) in z.slice(s![v, u, ..]).iter().zip(&a) {
+                        pass.choose(usize::from(z > 0.0), z.abs(), largest);
+                        *score += a * if z > 0.0 { z } else { 0.2 * z };
+                    }
+                }
+                let largest = alpha.fold(f64::NEG_INFINITY, |m: f64, &x| m.max(x));
+                if largest == f64::NEG_INFINITY {
+                    continue;
+                }
+                alpha.mapv_inplace(|x| (x - largest).exp());
+                alpha /= alpha.sum();
+                if let (Some((seed, step)), true) = (self.masks, *dropout > 0.0) {
+                    let key = mix(mask_key(seed, step, i as u64), v as u64);
+                    for (u, alpha) in alpha.iter_mut().enumerate() {
+                        let dropped = is_dropped(mix(key, u as u64), head, *dropout);
+                        *alpha = if dropped { 0.0 } else { *alpha / (1.0 - dropout) };
+                    }
+                }
+                all.slice_mut(s![v, head * width..(head + 1) * width]).assign(&alpha.dot(&x));
+            }
+        }
+        let made = match joined {
+            Joined::Concat => all,
+            Joined::Mean => {
+                let by_head = all.into_shape_with_order((n, *heads, *width)).unwrap();
+                by_head.mean_axis(Axis(1)).unwrap()
+            }
+        };
+        match self.tensor(w, i, "bias") {
+            Some(bias) => made + bias,
+            None => made,
         }
     }
 
@@ -276,6 +359,7 @@ impl Reference {
                 }
                 made
             }
+            Op::Gat { .. } => self.attention(i, &h, w, pass),
             Op::Activation(activation) => match activation {
                 Activation::Relu => Self::rectified(h, 0.0, pass),
                 Activation::LeakyRelu => Self::rectified(h, 0.01, pass),
@@ -404,7 +488,7 @@ pub fn random_layers(features: usize, classes: usize, allowed: Allowed, random: 
         }
         let (here, there) = (layers.last(), random.below(layers.values().len()));
         let same = layers.values()[here].width == layers.values()[there].width;
-        match random.below(14) {
+        match random.below(16) {
             0 => layers.linear(width(random)).unwrap(),
             1 => layers.graph_convolution(width(random)).unwrap(),
             2 | 3 => layers.sage(width(random), aggregator(random)).unwrap(),
@@ -424,6 +508,7 @@ pub fn random_layers(features: usize, classes: usize, allowed: Allowed, random: 
                 use Activation::*;
                 layers.activation([Relu, LeakyRelu, Elu, Gelu, Tanh, Sigmoid][random.below(6)]).unwrap();
             }
+            14 | 15 => random_attention(&mut layers, width(random), allowed, random),
             10 if allowed.dropout => layers.dropout(0.7 * random.unit()).unwrap(),
             11 if allowed.batch_norm => layers.norm(Norm::Batch).unwrap(),
             11 | 12 => layers.norm(Norm::Layer).unwrap(),
@@ -433,7 +518,7 @@ pub fn random_layers(features: usize, classes: usize, allowed: Allowed, random: 
         }
         if matches!(
             layers.values()[layers.last()].op,
-            Op::Linear { .. } | Op::Gcn { .. } | Op::Sage { .. } | Op::Gin { .. }
+            Op::Linear { .. } | Op::Gcn { .. } | Op::Sage { .. } | Op::Gin { .. } | Op::Gat { .. }
         ) {
             layers.set_bias(random.chance(0.7)).unwrap();
         }
@@ -461,6 +546,17 @@ pub fn random_layers(features: usize, classes: usize, allowed: Allowed, random: 
         _ => layers.gin(&[width(random), classes]).unwrap(),
     }
     layers
+}
+
+/// Attention of either kind, with some heads.
+fn random_attention(layers: &mut Layers, width: usize, allowed: Allowed, random: &mut Random) {
+    let version = if random.chance(0.5) { Version::First } else { Version::Second };
+    layers.attention(width.div_ceil(3), 1 + random.below(4), version).unwrap();
+    layers.set_self_loops(random.chance(0.6)).unwrap();
+    layers.set_heads(if random.chance(0.6) { Joined::Concat } else { Joined::Mean }).unwrap();
+    if allowed.dropout && random.chance(0.5) {
+        layers.set_attention_dropout(0.7 * random.unit()).unwrap();
+    }
 }
 
 /// Random parameters, scaled so that no value with parameters of its own exceeds 3: sums over a hub would grow with every hop.
@@ -513,7 +609,7 @@ pub fn every_layer(features: usize, hidden: usize, classes: usize) -> Vec<(&'sta
         }
     };
     let [mean, sum, max, min] = [Aggregator::Mean, Aggregator::Sum, Aggregator::Max, Aggregator::Min].map(sage);
-    let makes: [(&str, &Make); 12] = [
+    let makes: [(&str, &Make); 14] = [
         ("gcn", &|layers, hidden, classes| {
             layers.graph_convolution(hidden).unwrap();
             tanh(layers);
@@ -547,6 +643,21 @@ pub fn every_layer(features: usize, hidden: usize, classes: usize) -> Vec<(&'sta
             layers.activation(Activation::Sigmoid).unwrap();
             layers.concat(2).unwrap();
             layers.linear(classes).unwrap();
+        }),
+        ("attention", &|layers, hidden, classes| {
+            layers.attention(hidden.div_ceil(2), 2, Version::First).unwrap();
+            tanh(layers);
+            layers.attention(classes, 3, Version::First).unwrap();
+            layers.set_heads(Joined::Mean).unwrap();
+        }),
+        ("attention of the second kind", &|layers, hidden, classes| {
+            layers.attention(hidden.div_ceil(3), 3, Version::Second).unwrap();
+            layers.set_self_loops(false).unwrap();
+            layers.set_attention_dropout(0.3).unwrap();
+            tanh(layers);
+            layers.linear(hidden).unwrap();
+            layers.attention(classes, 1, Version::Second).unwrap();
+            layers.set_bias(false).unwrap();
         }),
         ("sage max", &max),
         ("sage min", &min),

@@ -42,6 +42,7 @@ static_assert(numbered(Split::train, Split::val, Split::test));
 static_assert(numbered(Normalization::symmetric, Normalization::row, Normalization::none));
 static_assert(numbered(Distribution::uniform, Distribution::importance, Distribution::neighbors, Distribution::ladies));
 static_assert(numbered(Aggregator::mean, Aggregator::sum, Aggregator::max, Aggregator::min));
+static_assert(numbered(Heads::concat, Heads::mean));
 static_assert(numbered(Activation::relu, Activation::leaky_relu, Activation::elu, Activation::gelu, Activation::tanh,
                        Activation::sigmoid));
 static_assert(numbered(Norm::layer, Norm::batch));
@@ -100,7 +101,7 @@ void every_constant_of_the_c_header_has_a_name() {
   std::size_t count = 0;
   const std::set<std::string> named = names(cpp_header, "PLIM_");
   for (const char *kind : {"SPLIT", "NORMALIZATION", "DISTRIBUTION", "PROPERTY", "SCHEDULE", "HISTORY", "MONITOR", "LOG",
-                           "TAIL", "PLAN", "RANK", "AGGREGATOR", "ACTIVATION", "NORM"}) {
+                           "TAIL", "PLAN", "RANK", "AGGREGATOR", "HEADS", "ACTIVATION", "NORM"}) {
     for (const std::string &constant : names(c_header, std::string("PLIM_") + kind + "_")) {
       ++count;
       if (!CHECK(named.count(constant) == 1)) {

@@ -23,6 +23,18 @@ void layers_are_appended_in_a_chain() {
   CHECK(layers.last() == 13);
 }
 
+void attention_has_heads() {
+  Layers layers(5);
+  CHECK(layers.gat(4, 3).width() == 12 && layers.num_hops() == 1);
+  layers.gat(2, 8, 2).set_heads(Heads::mean).set_self_loops(false).set_attention_dropout(.6).set_bias(false);
+  CHECK(layers.width() == 2 && layers.last() == 2);
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "version = 3", layers.gat(2, 2, 3));
+  CHECK_ERROR(PLIM_ERROR_INVALID_ARGUMENT, "heads = 2 is not", layers.set_heads(static_cast<Heads>(2)));
+  const Model model(Layers(5).gat(4, 3).set_heads(Heads::mean).gat(2, 1, 2).set_self_loops(true), 0);
+  CHECK(model.num_parameters() == 5 * 12 + 2 * 12 + 4 + 2 * (4 * 2 + 2) + 2 + 2);
+  CHECK(model.tensors()[1].name == "v1.att_src" && model.tensors()[8].name == "v2.att");
+}
+
 void a_chain_may_start_with_a_temporary() {
   const Graph graph = path_graph();
   const Model model(Layers(2).sage(4).activation(Activation::relu).dropout(.5).sage(3), 1);
@@ -84,6 +96,7 @@ void ownership_passes_on() {
 
 int main() {
   RUN(layers_are_appended_in_a_chain);
+  RUN(attention_has_heads);
   RUN(a_chain_may_start_with_a_temporary);
   RUN(values_and_tensors_are_named_and_placed);
   RUN(a_property_depends_on_the_model);

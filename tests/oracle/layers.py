@@ -19,7 +19,7 @@ from scipy.special import erf
 
 from oracle import NONE, NORMALIZATIONS, ROW, SYMMETRIC, adjacency_of_csr, cross_entropy, normalize_adjacency, softmax
 
-EPSILON, MOMENTUM, SLOPE = 1e-5, 0.1, 0.01
+EPSILON, MOMENTUM, SLOPE, ATTENTION_SLOPE = 1e-5, 0.1, 0.01, 0.2
 
 
 class Graph:
@@ -69,6 +69,16 @@ def tensors(model):
                 own += [(f"nn.{2 * at}.weight", fan_in, width)] + [(f"nn.{2 * at}.bias", 1, width)] * bias
                 fan_in = width
             own += [("eps", 1, 1)] * operation["learned"]
+        elif kind == "gat":
+            heads, wide = operation["heads"], operation["heads"] * width
+            if operation["version"] == "gat":
+                own = [("lin.weight", fan_in, wide), ("att_src", 1, wide), ("att_dst", 1, wide)]
+            else:
+                for side in ("lin_l", "lin_r"):
+                    own += [(f"{side}.weight", fan_in, wide)] + [(f"{side}.bias", 1, wide)] * bias
+                own.append(("att", 1, wide))
+            width = wide if operation["joined"] == "concat" else width
+            own += [("bias", 1, width)] * bias
         elif kind == "norm":
             own = [("weight", 1, width), ("bias", 1, width)]
         elif kind == "concat":
@@ -93,7 +103,7 @@ def unpack(model, parameters):
 
 
 def num_hops(model):
-    hops = {"gcn": 1, "sage": 1, "gin": 1, "aggregate": 1}
+    hops = {"gcn": 1, "sage": 1, "gin": 1, "gat": 1, "aggregate": 1}
     return sum(operation["hops"] if operation["op"] == "propagate" else hops.get(operation["op"], 0)
                for operation in model["operations"])
 
@@ -114,7 +124,8 @@ class Pass:
     """One pass through a model: `values`, and for each operation a step of the reverse pass.
 
     - `draws`: a list of nodes per hop, an empty one or None for an exact hop; `p`: P over all nodes, of all hops.
-    - `masks`: for the value of each dropout a matrix of 0 (dropped) and 1.
+    - `masks`: for the value of each dropout a matrix of 0 (dropped) and 1; for that of an attention with dropout an array
+      heads × n × n, with the row of v before the column of u.
     - `training`: a batch norm takes its statistics from the rows `rows[value]`, by default all; else from `running`, which has
       (mean, variance) by value. `committed` has the running statistics after this pass.
     """
@@ -235,6 +246,68 @@ class Pass:
             return [(operation["input"], (1.0 + epsilon) * g + back_near(g))]
         return made, step
 
+    def gat(self, value, operation, h):
+        """Σ_u α_vu x_u + b of each head; α_v is a softmax over the neighbours u of v, and v itself with self-loops"""
+        name, heads, width = f"v{value}", operation["heads"], operation["width"]
+        first, n = operation["version"] == "gat", self.graph.n
+        drawn = self.next_draws()
+        logs = np.where(self.graph.edges, 0.0, -np.inf)
+        if drawn is not None:
+            count, t = drawn
+            weights = np.divide(count, t * np.asarray(self.p), out=np.zeros(n), where=count > 0)
+            with np.errstate(divide="ignore"):
+                logs = logs + np.log(weights)[None, :]
+        if operation["self_loops"]:
+            np.fill_diagonal(logs, 0.0)
+        if first:
+            x, back_x = self.affine(h, f"{name}.lin.weight")
+            y, back_y = x, None
+        else:
+            x, back_x = self.affine(h, f"{name}.lin_l.weight", f"{name}.lin_l.bias")
+            y, back_y = self.affine(h, f"{name}.lin_r.weight", f"{name}.lin_r.bias")
+        x, y = x.reshape(n, heads, width), y.reshape(n, heads, width)
+        # (head, v, u), and for the second version the columns.
+        if first:
+            source, target = (self.w[f"{name}.{which}"].reshape(heads, width) for which in ("att_src", "att_dst"))
+            z = np.einsum("uhc,hc->hu", x, source)[:, None, :] + np.einsum("vhc,hc->hv", y, target)[:, :, None]
+        else:
+            att = self.w[f"{name}.att"].reshape(heads, width)
+            z = x.transpose(1, 0, 2)[:, None, :, :] + y.transpose(1, 0, 2)[:, :, None, :]
+        rectified, slope = np.where(z > 0, z, ATTENTION_SLOPE * z), np.where(z > 0, 1.0, ATTENTION_SLOPE)
+        scores = (rectified if first else np.einsum("hvuc,hc->hvu", rectified, att)) + logs
+        largest = scores.max(2, keepdims=True)
+        e = np.exp(scores - np.where(np.isfinite(largest), largest, 0.0))
+        sums = e.sum(2, keepdims=True)
+        alpha = np.divide(e, sums, out=np.zeros_like(e), where=sums > 0)
+        scale = np.ones_like(alpha)
+        if self.training and operation["attention_dropout"] > 0:
+            scale = self.masks[value] / (1.0 - operation["attention_dropout"])
+        mean = operation["joined"] == "mean"
+        by_head = np.einsum("hvu,uhc->vhc", alpha * scale, x)
+        made = by_head.mean(1) if mean else by_head.reshape(n, heads * width)
+        if f"{name}.bias" in self.w:
+            made = made + self.w[f"{name}.bias"]
+
+        def step(g):
+            if f"{name}.bias" in self.w:
+                self.by[f"{name}.bias"] += g.sum(0, keepdims=True)
+            g = np.repeat(g[:, None, :] / heads, heads, 1) if mean else g.reshape(n, heads, width)
+            by_x = np.einsum("hvu,vhc->uhc", alpha * scale, g)
+            by_alpha = scale * np.einsum("vhc,uhc->hvu", g, x)
+            by_score = alpha * (by_alpha - (alpha * by_alpha).sum(2, keepdims=True))
+            if first:
+                by_z = by_score * slope
+                by_source, by_target = by_z.sum(1).T[:, :, None], by_z.sum(2).T[:, :, None]
+                self.by[f"{name}.att_src"] += (by_source * x).sum(0).reshape(1, -1)
+                self.by[f"{name}.att_dst"] += (by_target * x).sum(0).reshape(1, -1)
+                return [(operation["input"], back_x((by_x + by_source * source + by_target * target).reshape(n, -1)))]
+            self.by[f"{name}.att"] += np.einsum("hvu,hvuc->hc", by_score, rectified).reshape(1, -1)
+            by_z = np.einsum("hvu,hvuc->hvuc", by_score, slope) * att[:, None, None, :]
+            by_x = by_x + by_z.sum(1).transpose(1, 0, 2)
+            by_y = by_z.sum(2).transpose(1, 0, 2)
+            return [(operation["input"], back_x(by_x.reshape(n, -1)) + back_y(by_y.reshape(n, -1)))]
+        return made, step
+
     def aggregate(self, value, operation, h):
         """agg(h_u)"""
         made, back = self.neighbours(h, operation["aggregator"])
@@ -338,7 +411,7 @@ def rows_at_hand(model, graph, nodes):
         operation, rows = model["operations"][value - 1], needed[value]
         kind = operation["op"]
         below = rows.copy() if kind not in ("gcn", "aggregate") else np.zeros(graph.n, bool)
-        if kind in ("gcn", "sage", "gin", "aggregate"):
+        if kind in ("gcn", "sage", "gin", "gat", "aggregate"):
             below |= near.get(kind, graph.edges)[rows].any(0)
         elif kind == "propagate":
             for _ in range(operation["hops"]):
@@ -378,6 +451,13 @@ def check_models():
             4, op("linear", width=4, bias=True), op("aggregate", aggregator=aggregator), last)
     for restart in (0.0, 0.1, 1.0):
         yield f"propagate {restart}", chain(4, op("linear", width=3, bias=True), op("propagate", hops=3, restart=restart))
+    for version in ("gat", "gatv2"):
+        for at, joined in enumerate(("concat", "mean")):
+            how = dict(version=version, heads=3, joined=joined, attention_dropout=0.4 * at, bias=at == 0, self_loops=at == 1)
+            yield f"{version}, {joined}", chain(4, op("gat", width=2, **how), op("activation", activation="tanh"),
+                                                op("gat", width=3, **{**how, "heads": 2, "joined": "mean", "bias": True}))
+        yield f"{version}, edges alone", chain(4, op("gat", width=5, version=version, heads=1, joined="concat", bias=True,
+                                                     attention_dropout=0.5, self_loops=False), last)
     for activation in ACTIVATIONS:
         yield activation, chain(4, op("gcn", width=5, bias=True), op("activation", activation=activation), last)
     for norm in ("layer", "batch"):
@@ -413,6 +493,8 @@ def check_differences():
             x, labels, nodes = rng.normal(size=(n, 4)), rng.integers(0, 3, n), rng.permutation(n)[:5]
             probe = Pass(model, w, graph, x, training=False, running={v: (0.0, 1.0) for v in range(99)})
             masks = {v: 1.0 * (rng.random(h.shape) < 0.6) for v, h in enumerate(probe.values)}
+            masks.update({v: 1.0 * (rng.random((o["heads"], n, n)) < 0.6)
+                          for v, o in enumerate(model["operations"], 1) if o["op"] == "gat"})
             how = dict(draws=draws, p=p, masks=masks) if kind >= 2 else dict(masks=masks)
             if kind == 1:
                 how["rows"] = dict(enumerate(rows_at_hand(model, graph, nodes)))

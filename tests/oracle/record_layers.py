@@ -45,6 +45,11 @@ def gin(*widths, **more):
     return {"op": "gin", "widths": list(widths), "epsilon": 0.0, "learned": False, "bias": True, **more}
 
 
+def gat(version, width=CLASSES, heads=1, **more):
+    return {"op": "gat", "version": version, "width": width, "heads": heads, "joined": "concat", "self_loops": True,
+            "attention_dropout": 0.0, "bias": True, **more}
+
+
 def aggregate(aggregator, **more):
     return {"op": "aggregate", "aggregator": aggregator, **more}
 
@@ -186,6 +191,20 @@ def recorded():
     yield case("everything", DIRECTED_WEIGHTED, linear(4), norm("batch"), act("leaky_relu"), sage("max", 4), join("add", 3),
                gin(4, 4, learned=True), join("max", 5), norm("layer"), propagate(2, 0.2), join("concat", 6),
                aggregate("mean"), gcn(4, input=4), act("gelu"), join("concat", 11), linear(), lam=0.01)
+    for version in ("gat", "gatv2"):
+        yield case(version, UNDIRECTED, gat(version))
+        yield case(f"{version}, three heads, directed", DIRECTED, gat(version, 4, 3), act("elu"), gat(version))
+        yield case(f"{version}, mean of heads, λ", LARGE, gat(version, 5, 8), act("elu"), gat(version, heads=4, joined="mean"),
+                   lam=0.05)
+        yield case(f"{version}, without biases, weighted self-loops", DIRECTED_WEIGHTED_LOOPS,
+                   gat(version, 3, 2, bias=False), act(), gat(version, heads=2, joined="mean", bias=False), linear(),
+                   normalization=NONE)
+        yield case(f"{version}, edges alone", DIRECTED_WEIGHTED, gat(version, 4, 2, self_loops=False), act(),
+                   gat(version, self_loops=False))
+        yield case(f"{version}, edges alone, self-loops", LOOPS, gat(version, 5, 3, self_loops=False), act("tanh"),
+                   gat(version, heads=17, joined="mean", self_loops=False), normalization=ROW)
+        yield case(f"{version} and others", WEIGHTED, gat(version, 2, 2), norm("layer"), act("elu"), join("add", 1),
+                   gcn(4), act(), gat(version, 4), join("concat", 3), linear())
 
 
 def drawn():
@@ -237,6 +256,15 @@ def drawn():
                draws=[12])
     yield case("activations of exactly 0", COARSE, linear(5), act(), gin(8, 5), act("leaky_relu"), linear(), draws=[0])
     yield case("a value that nothing reads", UNDIRECTED, linear(4), gcn(4, input=0), linear(input=1), draws=[0])
+    for version in ("gat", "gatv2"):
+        yield case(version, UNDIRECTED, gat(version), draws=[6])
+        yield case(f"two {version}", DIRECTED, gat(version, 4, 2), act("elu"), gat(version, heads=3, joined="mean"), draws=[14, 9])
+        yield case(f"two {version}, the first exact, λ", WEIGHTED, gat(version, 3, 8), act("elu"), gat(version), draws=[0, 9],
+                   lam=0.1)
+        yield case(f"two {version}, edges alone", DIRECTED_WEIGHTED_LOOPS, gat(version, 4, 2, self_loops=False), act("tanh"),
+                   gat(version, self_loops=False), draws=[12, 14])
+        yield case(f"{version} and others", LOOPS, linear(4), gat(version, 2, 2), join("add", 1), sage("mean", 4), act(),
+                   gat(version, 4), join("concat", 4), linear(), draws=[10, 12, 14])
 
 
 def parameters(rng, model, coarse=False):
@@ -302,6 +330,12 @@ class Geometric(torch.nn.Module):
             for before, width in zip([fan_in] + o["widths"], o["widths"]):
                 parts += [torch.nn.ReLU()] * bool(parts) + [torch.nn.Linear(before, width, bias=o["bias"])]
             return pyg.GINConv(torch.nn.Sequential(*parts), eps=o["epsilon"], train_eps=o["learned"]), o["widths"][-1]
+        if kind == "gat":
+            conv = {"gat": pyg.GATConv, "gatv2": pyg.GATv2Conv}[o["version"]]
+            is_concat = o["joined"] == "concat"
+            layer = conv(fan_in, o["width"], o["heads"], concat=is_concat, dropout=o["attention_dropout"],
+                         add_self_loops=o["self_loops"], bias=o["bias"])
+            return layer, o["width"] * (o["heads"] if is_concat else 1)
         if kind == "aggregate":
             aggregator = "sum" if weighted and o["aggregator"] == "mean" else o["aggregator"]
             return pyg.SimpleConv(aggr=self.named(aggregator)), fan_in
@@ -345,7 +379,7 @@ class Geometric(torch.nn.Module):
                 made = layer(h, self.edges, self.edge_weights(o["aggregator"]))
             elif kind == "gin" and self.weights is not None:
                 made = layer.nn(pyg.SimpleConv(aggr="add")(h, self.edges, self.weights) + (1 + layer.eps) * h)
-            elif kind in ("sage", "gin"):
+            elif kind in ("sage", "gin", "gat"):
                 made = layer(h, self.edges)
             elif kind in ("concat", "max"):
                 made = layer([h, values[o["value"]]])
@@ -368,8 +402,8 @@ class Geometric(torch.nn.Module):
         at = 0
         for name, rows, columns in layers.tensors(self.model):
             part, tensor = flat[at:at + rows * columns].reshape(rows, columns), self.tensor(name)
-            # PyTorch's matrices are fan_out × fan_in.
-            tensor.data.copy_(torch.tensor(part.T if tensor.dim() == 2 else part.ravel()))
+            # PyTorch's matrices are fan_out × fan_in; attention vectors are 1 × heads × width.
+            tensor.data.copy_(torch.tensor(part.T if tensor.dim() == 2 else part.reshape(tensor.shape)))
             at += rows * columns
         assert at == len(flat) == sum(tensor.numel() for tensor in self.parameters())
 

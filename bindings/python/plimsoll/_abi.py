@@ -197,6 +197,7 @@ FUNCTIONS = {
     "plim_layers_gcn": of(status, layers=handle, width=size),
     "plim_layers_sage": of(status, layers=handle, width=size, aggregator=i32),
     "plim_layers_gin": of(status, layers=handle, widths=sizes, num_widths=size),
+    "plim_layers_gat": of(status, layers=handle, width=size, heads=size, version=i32),
     "plim_layers_aggregate": of(status, layers=handle, aggregator=i32),
     "plim_layers_propagate": of(status, layers=handle, hops=size, restart=f64),
     "plim_layers_activation": of(status, layers=handle, activation=i32),
@@ -208,6 +209,9 @@ FUNCTIONS = {
     "plim_layers_max": of(status, layers=handle, value=size),
     "plim_layers_set_bias": of(status, layers=handle, on=i32),
     "plim_layers_set_epsilon": of(status, layers=handle, epsilon=f64, learned=i32),
+    "plim_layers_set_self_loops": of(status, layers=handle, on=i32),
+    "plim_layers_set_heads": of(status, layers=handle, heads=i32),
+    "plim_layers_set_attention_dropout": of(status, layers=handle, rate=f64),
 
     "plim_model_new": of(status, layers=handle, seed=u64, out=out_handle),
     "plim_model_gcn": of(status, widths=sizes, num_widths=size, seed=u64, out=out_handle),
@@ -389,6 +393,7 @@ SPLITS = ("train", "val", "test")
 NORMALIZATIONS = ("symmetric", "row", "none")
 DISTRIBUTIONS = ("uniform", "importance", "neighbors", "ladies")
 AGGREGATORS = ("mean", "sum", "max", "min")
+HEADS = ("concat", "mean")
 ACTIVATIONS = ("relu", "leaky_relu", "elu", "gelu", "tanh", "sigmoid")
 NORMS = ("layer", "batch")
 SCHEDULES = ("constant", "inverse", "inverse_sqrt")

@@ -20,7 +20,7 @@ class Layers(Handle):
         model = pl.Model(layers, seed=1)
 
     Value 0 is the features; `last` is the number of the value that the next operation reads, H below. Only gcn, sage,
-    gin, aggregate (one hop each) and propagate look at neighbours. A consistent estimator takes one sample size per hop.
+    gin, gat, aggregate (one hop each) and propagate look at neighbours. A consistent estimator takes one sample size per hop.
     plimsoll.h documents the operations at plim_layers; the names are PyTorch Geometric's.
     """
 
@@ -70,6 +70,23 @@ class Layers(Handle):
             raise InvalidArgumentError(f"epsilon = {epsilon} is not a finite float")
         self._weighted(bias, "plim_layers_gin", array, len(array))
         return self._do("plim_layers_set_epsilon", epsilon, bool(learned))
+
+    def gat(self: L, width: int, heads: int = 1, version: int = 1, *, join: str = "concat", self_loops: bool = True,
+            attention_dropout: float = 0.0, bias: bool = True) -> L:
+        """Attention over neighbours: GAT, or GATv2 for version 2. `width` is that of one head.
+
+        join               "concat": the heads one after the other; "mean": their mean.
+        self_loops         whether each node is its own neighbour, once.
+        attention_dropout  the probability that a coefficient becomes 0 in training.
+        """
+        joined = _abi.number("join", join, _abi.HEADS)
+        # If the rate is refused, the operation has not been appended.
+        if not 0.0 <= attention_dropout < 1.0:
+            raise InvalidArgumentError(f"attention_dropout = {attention_dropout} is outside [0, 1)")
+        self._weighted(bias, "plim_layers_gat", width, heads, version)
+        self._do("plim_layers_set_heads", joined)
+        self._do("plim_layers_set_self_loops", bool(self_loops))
+        return self._do("plim_layers_set_attention_dropout", attention_dropout)
 
     def aggregate(self: L, aggregator: str) -> L:
         """agg(H), where agg is "mean", "sum", "max" or "min" over neighbours."""

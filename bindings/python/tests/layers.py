@@ -29,11 +29,27 @@ def test_layers_are_appended_in_a_chain():
     raises(ValueError, layers.activation, "softplus", text="activation")
     raises(ValueError, layers.norm, "graph", text="norm")
     raises(pl.InvalidArgumentError, layers.dropout, 1.0, text="rate = 1")
+    raises(pl.InvalidArgumentError, layers.gat, 3, 2, attention_dropout=1.0, text="attention_dropout = 1.0")
+    raises(pl.InvalidArgumentError, layers.gat, 3, 2, version=3, text="version = 3")
+    raises(ValueError, layers.gat, 3, join="sum", text="join")
     raises(pl.InvalidArgumentError, pl.Layers, 0, text="num_features")
     assert layers.last == 0
     layers.close()
     raises(pl.InvalidHandleError, layers.gcn, 3, text="this Layers is closed")
     assert repr(layers) == "<plimsoll.Layers, closed>"
+
+
+def test_attention_has_heads():
+    layers = pl.Layers(5).gat(4, 3)
+    assert (layers.last, layers.width, layers.num_hops) == (1, 12, 1)
+    assert layers.gat(2, heads=8, version=2, join="mean", self_loops=False, attention_dropout=0.6).width == 2
+    model = pl.Model(layers.linear(2), seed=1)
+    assert {name: tensor.shape for name, tensor in model.tensors.items()} == {
+        "v1.lin.weight": (5, 12), "v1.att_src": (1, 12), "v1.att_dst": (1, 12), "v1.bias": (1, 12),
+        "v2.lin_l.weight": (12, 16), "v2.lin_l.bias": (1, 16), "v2.lin_r.weight": (12, 16), "v2.lin_r.bias": (1, 16),
+        "v2.att": (1, 16), "v2.bias": (1, 2), "v3.weight": (2, 2), "v3.bias": (1, 2)}
+    plain = pl.Model(pl.Layers(5).gat(4, 2, 2, bias=False))
+    assert list(plain.tensors) == ["v1.lin_l.weight", "v1.lin_r.weight", "v1.att"]
 
 
 def test_a_model_of_layers_trains_and_predicts():

@@ -39,6 +39,7 @@ macro_rules! by_chunks {
     }};
 }
 
+mod attention;
 mod chacha;
 mod dense;
 mod far;
@@ -50,9 +51,10 @@ mod sparse;
 mod sparse_transposed;
 mod update;
 
+pub use attention::{Drops, Scores, attend, attend_backward, attend_transposed, score_rows};
 pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
-pub use rows::{Extreme, drop_out, extreme, mix};
+pub use rows::{Extreme, drop_out, extreme, mix, mix_key};
 pub use search::{AT_ONCE, marked_entries};
 pub use softmax::{cross_entropy, softmax};
 pub use sparse::sparse_times;

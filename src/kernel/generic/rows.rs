@@ -83,3 +83,12 @@ pub fn mix(column: u32, low: u32, high: u32) -> u32 {
     x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
     x ^ x >> 16
 }
+
+/// Mixes a number into a key, by the steps of SplitMix64: every bit of both changes half of the result's.
+#[inline(always)]
+pub fn mix_key(key: u64, number: u64) -> u64 {
+    let mut x = key ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}

@@ -9,7 +9,7 @@ use super::super::lanes::{Few, Lanes};
 /// Written out so that the bits do not depend on the machine's libm and it works on vectors: `x = k·ln 2 + r`, `e^r`
 /// by the minimax polynomial of Cephes on |r| ≤ ln 2 / 2, and `2^k` added to the exponent.
 #[inline(always)]
-fn exp<L: Lanes>(x: L) -> L {
+pub fn exp<L: Lanes>(x: L) -> L {
     const MAGIC: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the rounded integer in the low bits
     let x = x.at_least(L::all(-87.0));
     let shifted = x.madd(L::all(std::f32::consts::LOG2_E), L::all(MAGIC));

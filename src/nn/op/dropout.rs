@@ -27,11 +27,15 @@ impl SparseRows {
     }
 }
 
+/// A number is dropped if its random one is below this.
+pub fn threshold(rate: f64) -> u32 {
+    (rate * 4_294_967_296.0).min(f64::from(u32::MAX)) as u32
+}
+
 impl<'a> Dropped<'a> {
     /// What this rate drops of the rows of these nodes.
     pub fn new(nodes: Pick<'a>, key: u64, rate: f64) -> Self {
-        let threshold = (rate * 4_294_967_296.0).min(f64::from(u32::MAX)) as u32;
-        Dropped { nodes, key, threshold, scale: (1.0 / (1.0 - rate)) as f32 }
+        Dropped { nodes, key, threshold: threshold(rate), scale: (1.0 / (1.0 - rate)) as f32 }
     }
 
     fn row_key(&self, i: usize) -> u64 {

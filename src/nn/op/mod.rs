@@ -1,6 +1,7 @@
 //! The loops of the primitives, on plain slices.
 
 pub mod activation;
+pub mod attention;
 pub mod columns;
 pub mod dropout;
 pub mod extreme;

@@ -45,7 +45,7 @@ impl Workspace {
 
     /// Adds to the gradient by a primitive's result what `make` puts into a buffer: a row for each node at `level`, finished as
     /// `make` is told.
-    fn give(
+    pub(super) fn give(
         &mut self,
         pass: Pass<'_>,
         to: Option<Source>,
@@ -140,6 +140,14 @@ impl Workspace {
                     Ok(())
                 })?;
             }
+            &Kind::Interleave(heads) => {
+                let columns = heads.columns();
+                self.give(pass, inputs[0], level, |_, _, out| {
+                    threads.fill_rows(g.len(), columns, out, |i, row| heads.separate(&g[i * width..][..width], row));
+                    Ok(())
+                })?;
+            }
+            Kind::Attend { .. } => self.attention_gradient(pass, node, kept, g, gradient)?,
             Kind::Copy => self.pass_on(pass, inputs[0], level, (g, width), 1.0)?,
             Kind::Combine { scales } => {
                 for k in [1, 0] {

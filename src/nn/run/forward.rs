@@ -89,6 +89,12 @@ impl Workspace {
                 let links = cut.operator_at(graph, Operator::Links, node.step)?;
                 extreme::forward(threads, which, links, m, out, from);
             }
+            &Kind::Interleave(heads) => {
+                let place = self.find(pass, input, node.level, false, &mut kept.rows[0])?;
+                let x = self.view(pass, place, node.level, &kept.rows[0])?;
+                threads.fill_rows(out.len(), width, out, |i, row| heads.interleave(x.row(i), row));
+            }
+            Kind::Attend { .. } => self.attend(pass, node, kept, out)?,
             Kind::Copy => {
                 let place = self.find(pass, input, node.level, false, &mut kept.rows[0])?;
                 join::copy(threads, self.view(pass, place, node.level, &kept.rows[0])?, out);

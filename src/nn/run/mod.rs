@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `mod` | the buffers, and where the rows of a source are |
 //! | `order` | the order of a convolution's two products |
+//! | `attend` | what attention reads and keeps |
 //! | `forward`, `backward` | what each primitive computes, and what it passes back |
 //! | `levels` | a whole graph level by level, in blocks |
 
+mod attend;
 mod backward;
 mod forward;
 mod levels;
@@ -14,6 +16,8 @@ mod order;
 
 pub use levels::Room;
 
+use super::neighbours::Neighbours;
+use super::op::attention::Attention;
 use super::op::columns::Sums;
 use super::op::dropout::SparseRows;
 use super::op::folded::Signs;
@@ -87,6 +91,10 @@ struct Kept {
     from: Vec<i32>,
     statistics: Statistics,
     transposed: Transposed,
+    attention: Attention,
+    neighbours: Neighbours,
+    /// The number of the cut whose links have been read, and of that whose links have been transposed.
+    linked: [u64; 2],
 }
 
 /// The rows of a lower level that are read at a higher one.
@@ -133,7 +141,8 @@ impl Workspace {
         let slots = self.slots.iter().map(|slot| slot.data.bytes() + slot.gradient.bytes());
         let kept = self.kept.iter().map(|kept| {
             let rows = kept.rows[0].bytes() + kept.rows[1].bytes() + kept.middle.bytes();
-            rows + 4 * kept.from.capacity() + kept.signs.bytes()
+            let links = 4 * kept.from.capacity() + kept.neighbours.bytes();
+            rows + links + kept.signs.bytes() + kept.attention.bytes()
         });
         let shared = self.more.bytes() + self.middle.bytes() + self.partial_sums.bytes();
         slots.sum::<usize>() + kept.sum::<usize>() + shared

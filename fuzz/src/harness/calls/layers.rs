@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 
 /// The first of these functions, and how many they are.
 pub const FIRST: usize = super::edge_list::FIRST + super::edge_list::COUNT;
-pub const COUNT: usize = 23;
+pub const COUNT: usize = 27;
 
 /// Concatenation doubles widths, which must stay small here.
 const WIDEST: usize = 32;
@@ -56,6 +56,10 @@ impl Machine<'_> {
             "plim_layers_max",
             "plim_layers_set_bias",
             "plim_layers_set_epsilon",
+            "plim_layers_gat",
+            "plim_layers_set_self_loops",
+            "plim_layers_set_heads",
+            "plim_layers_set_attention_dropout",
         ][which];
         let (width, rate) = (self.size(5), self.real());
         let last = plim_layers_last(layers);
@@ -82,7 +86,11 @@ impl Machine<'_> {
             11 => plim_layers_concat(layers, value),
             12 => plim_layers_max(layers, value),
             13 => plim_layers_set_bias(layers, self.constant(1)),
-            _ => plim_layers_set_epsilon(layers, rate, self.constant(1)),
+            14 => plim_layers_set_epsilon(layers, rate, self.constant(1)),
+            15 => plim_layers_gat(layers, width, self.size(4), self.constant(2)),
+            16 => plim_layers_set_self_loops(layers, self.constant(1)),
+            17 => plim_layers_set_heads(layers, self.constant(PLIM_HEADS_MEAN)),
+            _ => plim_layers_set_attention_dropout(layers, rate),
         });
     }
 
@@ -100,7 +108,7 @@ impl Machine<'_> {
         assert_eq!(unsafe { plim_layers_new(2, &raw mut layers) }, PLIM_OK);
         self.keep(Kind::Layers, layers.addr());
         for _ in 0..1 + self.input.below(8) {
-            let which = self.input.below(15);
+            let which = self.input.below(19);
             if which != 9 {
                 self.append(layers, which);
             }
@@ -124,17 +132,17 @@ impl Machine<'_> {
                 assert_eq!(plim_layers_width(layers) > 0, live, "{layers:?} is live: {live}");
                 assert!(live || plim_layers_last(layers) + plim_layers_num_hops(layers) == 0);
             }
-            which @ 3..=17 => {
+            which @ 3..=21 => {
                 let layers = self.pick(Kind::Layers);
                 self.append(layers, which - 3);
             }
-            18 => {
+            22 => {
                 let layers = self.pick(Kind::Layers);
                 self.model_new(layers);
             }
-            19 => self.random_model(),
-            20 => self.tensors(),
-            21 => self.embed_value(),
+            23 => self.random_model(),
+            24 => self.tensors(),
+            25 => self.embed_value(),
             _ => {
                 let estimator = self.pick::<plim_estimator>(Kind::Estimator);
                 let model = self.pick::<plim_model>(Kind::Model);
