@@ -63,6 +63,12 @@ static plim_status layers_add(void *h) { return plim_layers_add((plim_layers *)h
 static plim_status layers_concat(void *h) { return plim_layers_concat((plim_layers *)h, 0); }
 static plim_status layers_max(void *h) { return plim_layers_max((plim_layers *)h, 0); }
 static plim_status layers_set_bias(void *h) { return plim_layers_set_bias((plim_layers *)h, 0); }
+static plim_status layers_gat(void *h) { return plim_layers_gat((plim_layers *)h, 4, 2, 1); }
+static plim_status layers_set_self_loops(void *h) { return plim_layers_set_self_loops((plim_layers *)h, 0); }
+static plim_status layers_set_heads(void *h) { return plim_layers_set_heads((plim_layers *)h, 1); }
+static plim_status layers_set_attention_dropout(void *h) {
+  return plim_layers_set_attention_dropout((plim_layers *)h, 0.5);
+}
 static plim_status layers_set_epsilon(void *h) { return plim_layers_set_epsilon((plim_layers *)h, 0.5, 1); }
 static plim_status layers_gin(void *h) {
   static const size_t widths[1] = {4};
@@ -154,7 +160,11 @@ static const function functions[] = {
     {"layers", "plim_layers_max", layers_max},
     {"layers", "plim_layers_set_bias", layers_set_bias},
     {"layers", "plim_layers_set_epsilon", layers_set_epsilon},
+    {"layers", "plim_layers_set_self_loops", layers_set_self_loops},
+    {"layers", "plim_layers_set_heads", layers_set_heads},
+    {"layers", "plim_layers_set_attention_dropout", layers_set_attention_dropout},
     {"layers", "plim_layers_gin", layers_gin},
+    {"layers", "plim_layers_gat", layers_gat},
     {"layers", "plim_model_new", model_new},
     {"model", "plim_model_save", model_save},
     {"model", "plim_model_clone", model_clone},
