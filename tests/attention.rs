@@ -7,7 +7,8 @@ use common::bits;
 use common::random::Random;
 use plimsoll::graph::{Graph, Normalization};
 use plimsoll::kernel::{
-    Buffer, Drops, Edges, Finish, Heads, Pick, Rows, Scores, Sparse, Table, Threads, available, mix, mix_key, table,
+    Attended, Buffer, Drops, Edges, Finish, Heads, Pick, Rows, Scores, Sparse, Table, Threads, available, mix, mix_key,
+    table,
 };
 use plimsoll::nn::{Attention, By, Dropout, Neighbours};
 
@@ -118,12 +119,12 @@ impl Problem {
         let mut attention = Attention::default();
         let mut out = vec![f32::NAN; rows * heads.out_width()];
         let edges = self.neighbours.edges();
-        attention.forward(&threads, edges, by, (&x, heads), self.dropout(), &mut out).unwrap();
+        attention.forward(&threads, edges, (by, &x, heads), self.dropout(), &mut out).unwrap();
         let (mut by_x, mut by_y) = (vec![f32::NAN; x.len()], vec![f32::NAN; y.len()]);
         let (mut by_a, mut by_b) = (vec![f32::NAN; self.a.len()], vec![f32::NAN; self.b.len()]);
         let vectors: &mut [&mut [f32]] = if inner { &mut [&mut by_a] } else { &mut [&mut by_a, &mut by_b] };
         let both = (edges, self.neighbours.permuted());
-        attention.backward(&threads, both, by, (&x, heads), &self.g, [&mut by_x, &mut by_y], vectors).unwrap();
+        attention.backward(&threads, both, (by, &x, heads), &self.g, [&mut by_x, &mut by_y], vectors).unwrap();
         if !inner {
             by_y.fill(0.0);
             by_y.resize(y.len(), 0.0);
@@ -146,17 +147,19 @@ impl Problem {
             false => Scores::Sum { scores: [&s, &d], own: Pick::List(&self.own), vectors: [&a, &b] },
             true => Scores::Inner { above: &y, vector: &a },
         };
-        let (mut alpha, mut out) = (nan(edges.indices.len() * lanes), nan(rows * heads.out_width()));
+        let (mut e, mut shares) = (nan(edges.indices.len() * lanes), nan(rows * lanes));
+        let mut out = nan(rows * heads.out_width());
         let (drops, scale) = self.dropout().map_or((None, 1.0), |d| (Some(d.drops), d.scale));
-        table.attend((edges, 0), scores, (&x, heads), (drops, scale), (&mut alpha, &mut out));
+        let of = Attended { scores, x: &x, heads };
+        table.attend((edges, 0), of, (drops, scale), [&mut e, &mut shares, &mut out]);
         let mut g = nan(rows * stride);
         for (from, to) in self.g.chunks_exact(heads.out_width()).zip(g.chunks_exact_mut(stride)) {
             heads.interleave_gradient(from, to);
         }
-        let (mut by_scores, mut by_rows) = (nan(alpha.len()), nan(rows * if inner { stride } else { lanes }));
+        let (mut pairs, mut by_rows) = (nan(2 * e.len()), nan(rows * if inner { stride } else { lanes }));
         let mut by_vectors = vec![0.0; 2 * stride];
-        let to = [&mut by_scores[..], &mut by_rows, &mut by_vectors[..stride]];
-        table.attend_backward((edges, 0), scores, (&x, heads), (&g, scale), &alpha, to);
+        let to = [&mut pairs[..], &mut by_rows, &mut by_vectors[..stride]];
+        table.attend_backward((edges, 0), of, (&g, scale), [&e, &shares], to);
         let mut by_own = vec![0.0; columns * lanes];
         if !inner {
             for (&to, by) in self.own.iter().zip(by_rows.chunks_exact(lanes)) {
@@ -164,8 +167,8 @@ impl Problem {
             }
         }
         let mut by_x = nan(x.len());
-        let kept = [&alpha[..], &by_scores, &by_own];
-        table.attend_transposed((permuted, 0), scores, (&x, heads), (&g, scale), kept, [&mut by_x, &mut by_vectors]);
+        let kept = [&pairs[..], &by_own];
+        table.attend_transposed((permuted, 0), of, &g, kept, [&mut by_x, &mut by_vectors]);
         (out, self.separated(&by_x))
     }
 
@@ -316,11 +319,11 @@ fn attention_has_the_same_bits_for_any_number_of_threads() {
             let (edges, permuted) = (graph.neighbours(true).unwrap(), graph.permuted_neighbours(true).unwrap());
             let mut out = vec![f32::NAN; n * heads.out_width()];
             let dropout = Some(Dropout { drops, scale: 4.0 / 3.0 });
-            attention.forward(&threads, edges, by, (&x, heads), dropout, &mut out).unwrap();
+            attention.forward(&threads, edges, (by, &x, heads), dropout, &mut out).unwrap();
             let (mut by_x, mut by_y, mut by_a, mut by_b) = (x.clone(), y.clone(), a.clone(), b.clone());
             let vectors: &mut [&mut [f32]] = if inner { &mut [&mut by_a] } else { &mut [&mut by_a, &mut by_b] };
             let to = [&mut by_x[..], &mut by_y];
-            attention.backward(&threads, (edges, permuted), by, (&x, heads), &g, to, vectors).unwrap();
+            attention.backward(&threads, (edges, permuted), (by, &x, heads), &g, to, vectors).unwrap();
             let found = [out, by_x, by_y, by_a, by_b].map(|list| bits(&list));
             assert!(first.get_or_insert(found.clone()) == &found, "{heads:?}, inner {inner}, {count} threads");
         }
@@ -348,7 +351,7 @@ fn a_coefficient_is_dropped_by_its_nodes_and_head_wherever_they_stand() {
         let mut out = vec![f32::NAN; rows.len() * 12];
         let threads = Threads::new(1).unwrap();
         Attention::default()
-            .forward(&threads, neighbours.edges(), by, (&rows_of_x, heads), Some(dropout), &mut out)
+            .forward(&threads, neighbours.edges(), (by, &rows_of_x, heads), Some(dropout), &mut out)
             .unwrap();
         out
     };
@@ -370,13 +373,18 @@ fn large_scores_neither_overflow_nor_vanish_and_empty_rows_are_0() {
         heads.interleave(&a, &mut vectors[0]);
         heads.interleave(&b, &mut vectors[1]);
         let [a, b] = vectors.each_ref().map(|vector| &vector[..]);
-        let (mut s, mut d, mut alpha, mut out) = ([0.0; 6], [0.0; 6], [f32::NAN; 6], [f32::NAN; 12]);
+        let (mut s, mut d, mut e, mut shares, mut out) =
+            ([0.0; 6], [0.0; 6], [f32::NAN; 6], [f32::NAN; 6], [f32::NAN; 12]);
         table.score_rows(&x, heads, [a, b], [&mut s, &mut d]);
         let scores = Scores::Sum { scores: [&s, &d], own: Pick::From(0), vectors: [a, b] };
-        table.attend((edges, 0), scores, (&x, heads), (None, 1.0), (&mut alpha, &mut out));
-        assert!((alpha[0] - 1.0).abs() < 1e-6 && (0.0..1e-30).contains(&alpha[2]), "{}: {alpha:?}", table.name);
+        let of = Attended { scores, x: &x, heads };
+        table.attend((edges, 0), of, (None, 1.0), [&mut e, &mut shares, &mut out]);
+        let alpha = [e[0] * shares[0], e[2] * shares[0]];
+        assert!((alpha[0] - 1.0).abs() < 1e-6 && (0.0..1e-30).contains(&alpha[1]), "{}: {alpha:?}", table.name);
         assert_eq!(out[4..8], [0.0; 4], "{}", table.name);
-        assert_eq!(out[8..], [-3e18, 3e18, 1.5, 2.5], "{}: a row of one entry is that entry", table.name);
+        for (found, wanted) in out[8..].iter().zip([-3e18f32, 3e18, 1.5, 2.5]) {
+            assert!((found / wanted - 1.0).abs() < 1e-6, "{}: a row of one entry is that entry", table.name);
+        }
     }
 }
 
@@ -396,7 +404,7 @@ fn one_head_of_one_edge_type_serves_whole_graphs_and_blocks_alike() {
         let threads = Threads::new(1).unwrap();
         let run = |edges: Edges<'_>, own: Pick<'_>, out: &mut [f32]| {
             let by = By::Sum { vectors: [&a, &b], own };
-            Attention::default().forward(&threads, edges, by, (&x, heads), None, out).unwrap();
+            Attention::default().forward(&threads, edges, (by, &x, heads), None, out).unwrap();
         };
         let mut whole = vec![f32::NAN; n * 10];
         run(graph.neighbours(true).unwrap(), Pick::From(0), &mut whole);
@@ -463,12 +471,12 @@ fn time_of_both_passes() {
             let dropout = (rate > 0.0).then_some(Dropout { drops, scale: (1.0 / (1.0 - rate)) as f32 });
             for _ in 0..40 {
                 let start = std::time::Instant::now();
-                attention.forward(&threads, edges, by, (&x, heads), dropout, &mut out).unwrap();
+                attention.forward(&threads, edges, (by, &x, heads), dropout, &mut out).unwrap();
                 least[0] = least[0].min(start.elapsed().as_secs_f64());
                 let start = std::time::Instant::now();
                 let vectors: &mut [&mut [f32]] = if inner { &mut [&mut by_a] } else { &mut [&mut by_a, &mut by_b] };
                 let to = [&mut by_x[..], &mut by_y];
-                attention.backward(&threads, (edges, permuted), by, (&x, heads), &g, to, vectors).unwrap();
+                attention.backward(&threads, (edges, permuted), (by, &x, heads), &g, to, vectors).unwrap();
                 least[1] = least[1].min(start.elapsed().as_secs_f64());
             }
             println!("{heads:?}, inner {inner}, rate {rate}: {:.2} ms, {:.2} ms", least[0] * 1e3, least[1] * 1e3);

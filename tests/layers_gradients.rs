@@ -228,7 +228,7 @@ fn the_random_models_have_operations_of_every_kind() {
             *seen.entry(kind).or_default() += 1;
         }
     }
-    assert_eq!(seen.len(), 1 + 1 + 2 * AGGREGATORS.len() + 2 + 2 + 6 + 1 + 2 + 3, "{seen:?}");
+    assert_eq!(seen.len(), 1 + 1 + 1 + 2 * AGGREGATORS.len() + 2 + 2 + 6 + 1 + 2 + 3, "{seen:?}");
     assert!(seen.values().all(|&count| count >= 8), "{seen:?}");
 }
 

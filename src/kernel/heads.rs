@@ -62,13 +62,23 @@ impl Heads {
         }
     }
 
-    /// For H heads, without empty lanes.
+    /// For H heads, without empty lanes. Eight columns at a time, in loops that are unrolled.
     #[inline(always)]
     fn interleave_all<const H: usize>(self, from: &[f32], to: &mut [f32]) {
-        let rows: [&[f32]; H] = std::array::from_fn(|head| &from[head * self.width..][..self.width]);
-        for (c, to) in to.as_chunks_mut::<H>().0.iter_mut().enumerate().take(self.width) {
-            for (to, row) in to.iter_mut().zip(&rows) {
-                *to = row[c];
+        const COLUMNS: usize = 8;
+        let whole = self.width - self.width % COLUMNS;
+        for first in (0..whole).step_by(COLUMNS) {
+            let to = &mut to[first * H..][..COLUMNS * H];
+            for head in 0..H {
+                let from = &from[head * self.width + first..][..COLUMNS];
+                for c in 0..COLUMNS {
+                    to[c * H + head] = from[c];
+                }
+            }
+        }
+        for (head, from) in from.chunks_exact(self.width).enumerate() {
+            for c in whole..self.width {
+                to[c * H + head] = from[c];
             }
         }
     }

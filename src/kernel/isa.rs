@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::arithmetic::Portable;
-use super::generic::{self, Adam, CHACHA_WORDS, Drops, Extreme, Finish, Scores};
+use super::generic::{self, Adam, Attended, CHACHA_WORDS, Drops, Extreme, Finish};
 use super::{Edges, Heads, Permuted, Pick, Rows, Sparse};
 use std::sync::OnceLock;
 
@@ -25,9 +25,9 @@ macro_rules! kernels {
             extreme(extreme: Extreme, a: Sparse<'_>, pick: Pick<'_>, m: &[f32], width: usize, out: &mut [f32], from: &mut [i32]);
             drop_out(row: &mut [f32], key: u64, threshold: u32, scale: f32);
             score_rows(x: &[f32], heads: Heads, vectors: [&[f32]; 2], s: &mut [f32], d: &mut [f32]);
-            attend(edges: Edges<'_>, first: usize, scores: Scores<'_>, x: &[f32], heads: Heads, drops: Option<Drops<'_>>, scale: f32, coefficients: &mut [f32], out: &mut [f32]);
-            attend_backward(edges: Edges<'_>, first: usize, scores: Scores<'_>, x: &[f32], heads: Heads, g: &[f32], scale: f32, coefficients: &[f32], by_scores: &mut [f32], by_rows: &mut [f32], by_vector: &mut [f32]);
-            attend_transposed(permuted: Permuted<'_>, first: usize, scores: Scores<'_>, x: &[f32], heads: Heads, g: &[f32], scale: f32, coefficients: &[f32], by_scores: &[f32], by_rows: &[f32], by_x: &mut [f32], by_vectors: &mut [f32]);
+            attend(edges: Edges<'_>, first: usize, of: Attended<'_>, drops: Option<Drops<'_>>, scale: f32, to: [&mut [f32]; 3]);
+            attend_backward(edges: Edges<'_>, first: usize, of: Attended<'_>, g: &[f32], scale: f32, kept: [&[f32]; 2], to: [&mut [f32]; 3]);
+            attend_transposed(permuted: Permuted<'_>, first: usize, of: Attended<'_>, g: &[f32], kept: [&[f32]; 2], to: [&mut [f32]; 2]);
             descend(w: &mut [f32], g: &[f32], keep: f32, step: f32);
             adam(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam<f32>);
         }
@@ -212,58 +212,45 @@ impl Table {
         (self.score_rows)(x, heads, vectors, s, d);
     }
 
-    /// Rows of attention from `first` on, as many as `out` has, and their coefficients; see [`generic::attend`].
+    /// Rows of attention from `first` on, as many as the last slice has, with their exponentials and shares; see
+    /// [`generic::attend`].
     pub fn attend(
         &self,
         (edges, first): (Edges<'_>, usize),
-        scores: Scores<'_>,
-        (x, heads): (&[f32], Heads),
+        of: Attended<'_>,
         (drops, scale): (Option<Drops<'_>>, f32),
-        (coefficients, out): (&mut [f32], &mut [f32]),
+        to: [&mut [f32]; 3],
     ) {
-        assert!(x.len().is_multiple_of(heads.stride()) && out.len().is_multiple_of(heads.out_width()));
-        (self.attend)(edges, first, scores, x, heads, drops, scale, coefficients, out);
+        let rows = to[2].len() / of.heads.out_width();
+        assert!(of.x.len().is_multiple_of(of.heads.stride()) && to[2].len() == rows * of.heads.out_width());
+        assert_eq!(to[1].len(), rows * of.heads.lanes());
+        (self.attend)(edges, first, of, drops, scale, to);
     }
 
     /// The gradient by the scores of some rows, and by those rows; see [`generic::attend_backward`].
     pub fn attend_backward(
         &self,
         (edges, first): (Edges<'_>, usize),
-        scores: Scores<'_>,
-        (x, heads): (&[f32], Heads),
+        of: Attended<'_>,
         (g, scale): (&[f32], f32),
-        coefficients: &[f32],
-        [by_scores, by_rows, by_vector]: [&mut [f32]; 3],
+        kept: [&[f32]; 2],
+        to: [&mut [f32]; 3],
     ) {
-        assert!(x.len().is_multiple_of(heads.stride()) && g.len().is_multiple_of(heads.stride()));
-        (self.attend_backward)(edges, first, scores, x, heads, g, scale, coefficients, by_scores, by_rows, by_vector);
+        assert!(of.x.len().is_multiple_of(of.heads.stride()) && g.len().is_multiple_of(of.heads.stride()));
+        (self.attend_backward)(edges, first, of, g, scale, kept, to);
     }
 
-    /// The gradient by some rows of `x`; see [`generic::attend_transposed`].
+    /// The gradient by some rows of x; see [`generic::attend_transposed`].
     pub fn attend_transposed(
         &self,
         (permuted, first): (Permuted<'_>, usize),
-        scores: Scores<'_>,
-        (x, heads): (&[f32], Heads),
-        (g, scale): (&[f32], f32),
-        [coefficients, by_scores, by_rows]: [&[f32]; 3],
-        [by_x, by_vectors]: [&mut [f32]; 2],
+        of: Attended<'_>,
+        g: &[f32],
+        kept: [&[f32]; 2],
+        to: [&mut [f32]; 2],
     ) {
-        assert!(x.len().is_multiple_of(heads.stride()) && by_x.len().is_multiple_of(heads.stride()));
-        (self.attend_transposed)(
-            permuted,
-            first,
-            scores,
-            x,
-            heads,
-            g,
-            scale,
-            coefficients,
-            by_scores,
-            by_rows,
-            by_x,
-            by_vectors,
-        );
+        assert!(of.x.len().is_multiple_of(of.heads.stride()) && to[0].len().is_multiple_of(of.heads.stride()));
+        (self.attend_transposed)(permuted, first, of, g, kept, to);
     }
 
     /// `w ← keep·w − step·g`.

@@ -48,6 +48,8 @@ pub trait Lanes: Copy {
     fn is(ids: &[i32], id: i32) -> Self::Which;
     /// `x` where `which` says yes, `self` elsewhere.
     fn but(self, which: Self::Which, x: Self) -> Self;
+    /// Whether `which` says yes anywhere.
+    fn any(which: Self::Which) -> bool;
 }
 
 /// An array: a single number, or as many as the compiler makes a vector of.
@@ -189,6 +191,11 @@ impl<A: Arithmetic, const N: usize> Lanes for Few<A, N> {
     #[inline(always)]
     fn but(self, which: [u32; N], x: Self) -> Self {
         Few::new(|i| f32::from_bits(self.0[i].to_bits() & !which[i] | x.0[i].to_bits() & which[i]))
+    }
+
+    #[inline(always)]
+    fn any(which: [u32; N]) -> bool {
+        which.iter().fold(0, |any, which| any | which) != 0
     }
 }
 
@@ -360,6 +367,12 @@ mod x86 {
             // SAFETY: see above.
             unsafe { _mm256_blendv_ps(self, x, which) }
         }
+
+        #[inline(always)]
+        fn any(which: __m256) -> bool {
+            // SAFETY: see above.
+            unsafe { _mm256_movemask_ps(which) != 0 }
+        }
     }
 
     // SAFETY of all that follows: the processor has the instructions, for the tables of AVX-512 alone use it.
@@ -514,6 +527,11 @@ mod x86 {
         fn but(self, which: __mmask16, x: Self) -> Self {
             // SAFETY: see above.
             unsafe { _mm512_mask_mov_ps(self, which, x) }
+        }
+
+        #[inline(always)]
+        fn any(which: __mmask16) -> bool {
+            which != 0
         }
     }
 }

@@ -24,7 +24,9 @@ mod words;
 
 pub use array::{Array, MappedFile, Number, bytes_of};
 pub use buffer::Buffer;
-pub use generic::{AT_ONCE, Adam, CHACHA_WORDS, Drops, Extreme, Finish, GROUP, Scores, mix, mix_key, prefetch};
+pub use generic::{
+    AT_ONCE, Adam, Attended, CHACHA_WORDS, Drops, Extreme, Finish, GROUP, Scores, mix, mix_key, prefetch,
+};
 pub use heads::Heads;
 pub use isa::{Table, available, table};
 pub use lists::{exchange_last, keep_filled, mark};

@@ -109,4 +109,9 @@ impl<L: Lanes> Lanes for Pair<L> {
     fn but(self, which: Self::Which, x: Self) -> Self {
         Pair(self.0.but(which.0, x.0), self.1.but(which.1, x.1))
     }
+
+    #[inline(always)]
+    fn any(which: Self::Which) -> bool {
+        L::any(which.0) || L::any(which.1)
+    }
 }

@@ -64,6 +64,12 @@ static plim_status layers_add(void *h) { return plim_layers_add((plim_layers *)h
 static plim_status layers_concat(void *h) { return plim_layers_concat((plim_layers *)h, 0); }
 static plim_status layers_max(void *h) { return plim_layers_max((plim_layers *)h, 0); }
 static plim_status layers_set_bias(void *h) { return plim_layers_set_bias((plim_layers *)h, 0); }
+static plim_status layers_gat(void *h) { return plim_layers_gat((plim_layers *)h, 4, 2, 1); }
+static plim_status layers_set_self_loops(void *h) { return plim_layers_set_self_loops((plim_layers *)h, 0); }
+static plim_status layers_set_heads(void *h) { return plim_layers_set_heads((plim_layers *)h, 1); }
+static plim_status layers_set_attention_dropout(void *h) {
+  return plim_layers_set_attention_dropout((plim_layers *)h, 0.5);
+}
 static plim_status layers_set_epsilon(void *h) { return plim_layers_set_epsilon((plim_layers *)h, 0.5, 1); }
 static plim_status layers_gin(void *h) {
   static const size_t widths[1] = {4};
@@ -155,7 +161,9 @@ FUNCTIONS(untouched, FUNCTION("graph", graph_save), FUNCTION("graph", graph_veri
           FUNCTION("layers", layers_propagate), FUNCTION("layers", layers_activation),
           FUNCTION("layers", layers_dropout), FUNCTION("layers", layers_norm), FUNCTION("layers", layers_at),
           FUNCTION("layers", layers_add), FUNCTION("layers", layers_concat), FUNCTION("layers", layers_max),
-          FUNCTION("layers", layers_set_bias), FUNCTION("layers", layers_set_epsilon), FUNCTION("layers", layers_gin),
+          FUNCTION("layers", layers_set_bias), FUNCTION("layers", layers_set_epsilon), FUNCTION("layers", layers_set_self_loops),
+          FUNCTION("layers", layers_set_heads), FUNCTION("layers", layers_set_attention_dropout),
+          FUNCTION("layers", layers_gat), FUNCTION("layers", layers_gin),
           FUNCTION("layers", model_new), FUNCTION("model", model_save), FUNCTION("model", model_clone),
           FUNCTION("model", model_set_regularization), FUNCTION("model", model_set_threads), FUNCTION("model", model_set_scratch),
           FUNCTION("model", model_get_parameters), FUNCTION("model", model_set_parameters),

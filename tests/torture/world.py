@@ -63,6 +63,7 @@ NUMBERS = {
     "plim_plan_new.delta": 0.9, "plim_plan_new.epsilon": 1.0, "plim_plan_new.t": 1,
     "separator": 44, "header": 2, "source": 0, "target": 1, "weight": -1, "repeated": 1, "id": 1,
     "width": 4, "aggregator": 2, "hops": 2, "restart": 0.1, "activation": 1, "rate": 0.5, "norm": 1, "value": 3, "learned": 1,
+    "heads": 2, "version": 2, "plim_layers_set_heads.heads": 1,
     "index": 1, "plim_layers_at.value": 1,
     "sample_size": 100, "draws": 20, "plim_tail_fit.draws": 1000,
 }
@@ -155,6 +156,8 @@ class World:
             return self.kept(f"other {p.type}", p.type)
         if function.name.startswith("plim_rank_") and p.type in ("plim_model", "plim_estimator", "plim_optimizer"):
             return self.kept(f"ranking {p.type}", p.type)
+        if function.name in ("plim_layers_set_heads", "plim_layers_set_self_loops", "plim_layers_set_attention_dropout"):
+            return self.kept(f"attention {p.type}", p.type)
         return self.handle(p.type)
 
     def close(self):
@@ -191,12 +194,17 @@ class World:
         return self.new("model_gcn", cells("N", WIDTHS), len(WIDTHS), 3)
 
     def make_layers(self):
-        """Values 1 to 4; the last operation is one that every setter speaks of."""
+        """Values 1 to 4; the last operation is one that every setter speaks of, but those of attention."""
         layers = self.new("layers_new", FEATURES)
         self.ok("layers_gcn", layers, CLASSES)
         self.ok("layers_activation", layers, 0)
         self.ok("layers_norm", layers, 1)
         self.ok("layers_gin", layers, cells("N", [4, CLASSES]), 2)
+        return layers
+
+    def make_attention_plim_layers(self):
+        layers = self.new("layers_new", FEATURES)
+        self.ok("layers_gat", layers, CLASSES, 2, 1)
         return layers
 
     def make_estimator(self):

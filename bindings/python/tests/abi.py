@@ -50,7 +50,7 @@ def test_every_constant_is_that_of_the_header():
     constants = dict(re.findall(r"#define (PLIM_[A-Z_]+) (\d+)$", HEADER, flags=re.M))
     expected = {"PLIM_OK": "0", "PLIM_PLAN_TEXT_SIZE": str(_abi.PLAN_TEXT_SIZE)}
     groups = {"SPLIT": _abi.SPLITS, "NORMALIZATION": _abi.NORMALIZATIONS, "DISTRIBUTION": _abi.DISTRIBUTIONS,
-              "AGGREGATOR": _abi.AGGREGATORS, "ACTIVATION": _abi.ACTIVATIONS, "NORM": _abi.NORMS,
+              "AGGREGATOR": _abi.AGGREGATORS, "HEADS": _abi.HEADS, "ACTIVATION": _abi.ACTIVATIONS, "NORM": _abi.NORMS,
               "SCHEDULE": _abi.SCHEDULES, "UNIT": _abi.UNITS, "HISTORY": _abi.HISTORY, "MONITOR": _abi.MONITORS,
               "LOG": _abi.LOG_LEVELS, "SEPARATOR": _abi.SEPARATORS, "HEADER": _abi.HEADERS, "REPEATED": _abi.REPEATED,
               "TAIL": _abi.TAIL, "PLAN": _abi.PLAN, "RANK_GAIN": _abi.RANK_GAINS, "RANK_MEASURE": _abi.RANK_MEASURES}

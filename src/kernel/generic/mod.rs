@@ -51,7 +51,7 @@ mod sparse;
 mod sparse_transposed;
 mod update;
 
-pub use attention::{Drops, Scores, attend, attend_backward, attend_transposed, score_rows};
+pub use attention::{Attended, Drops, Scores, attend, attend_backward, attend_transposed, score_rows};
 pub use chacha::{CHACHA_WORDS, chacha8};
 pub use dense::{GROUP, dense_times, dense_transposed_times};
 pub use rows::{Extreme, drop_out, extreme, mix, mix_key};

@@ -1,11 +1,11 @@
 //! Attention over neighbours, of both kinds, and its gradients.
 //!
-//! Rows that others attend to, and rows that score them, are interleaved ([`Heads`]); results are not. Kept between the passes are
-//! the coefficients: a number per entry and head. A way back needs as many numbers once more; nothing is ever as large as entries
-//! times columns.
+//! Rows that others attend to, and rows that score them, are interleaved ([`Heads`]); results are not. Kept between the passes is
+//! an exponential per entry and head. A way back needs twice as many numbers more; nothing is ever as large as entries times
+//! columns.
 
 use crate::error::{ForThe, Result, try_resize};
-use crate::kernel::{Buffer, Drops, Edges, Heads, Permuted, Pick, Scores, Span, Threads, table};
+use crate::kernel::{Attended, Buffer, Drops, Edges, Heads, Permuted, Pick, Scores, Span, Threads, table};
 
 /// Rows that a thread takes at once. Sums over rows are cut in the same way, whatever the number of threads.
 const PIECE: usize = 128;
@@ -41,14 +41,15 @@ pub struct Dropout<'a> {
 /// What a pass keeps for its gradient, and room for that.
 #[derive(Default)]
 pub struct Attention {
-    coefficients: Buffer,
+    exponentials: Buffer,
+    shares: Buffer,
     /// Interleaved vectors of parameters.
     vectors: [Buffer; 2],
     scores: [Buffer; 2],
     /// What the coefficients that are not dropped are multiplied by.
     scale: f32,
     g: Buffer,
-    by_scores: Buffer,
+    pairs: Buffer,
     by_rows: Buffer,
     /// The same for the rows below.
     by_own: Buffer,
@@ -60,7 +61,8 @@ pub struct Attention {
 impl Attention {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let buffers = [&self.coefficients, &self.g, &self.by_scores, &self.by_rows, &self.by_own, &self.partial];
+        let buffers =
+            [&self.exponentials, &self.shares, &self.g, &self.pairs, &self.by_rows, &self.by_own, &self.partial];
         let more = self.scores.iter().chain(&self.vectors).map(Buffer::bytes).sum::<usize>();
         buffers.into_iter().map(Buffer::bytes).sum::<usize>() + more
     }
@@ -71,15 +73,15 @@ impl Attention {
         &mut self,
         threads: &Threads,
         edges: Edges<'_>,
-        by: By<'_>,
-        (x, heads): (&[f32], Heads),
+        (by, x, heads): (By<'_>, &[f32], Heads),
         dropout: Option<Dropout<'_>>,
         out: &mut [f32],
     ) -> Result<()> {
         let (rows, entries) = (edges.indptr.len() - 1, edges.indices.len());
         let (lanes, stride) = (heads.lanes(), heads.stride());
         self.scale = dropout.map_or(1.0, |dropout| dropout.scale);
-        self.coefficients.try_resize(entries * lanes).for_the("attention")?;
+        self.exponentials.try_resize(entries * lanes).for_the("attention")?;
+        self.shares.try_resize(rows * lanes).for_the("attention")?;
         let vectors = match by {
             By::Sum { vectors: [a, b], .. } => [a, b],
             By::Inner { vector, .. } => [vector, vector],
@@ -88,7 +90,7 @@ impl Attention {
             to.try_resize(stride).for_the("attention")?;
             heads.interleave(vector, to);
         }
-        let Attention { vectors: [a, b], scores: [s, d], coefficients, scale, .. } = self;
+        let Attention { vectors: [a, b], scores: [s, d], exponentials, shares, scale, .. } = self;
         if let By::Sum { .. } = by {
             let count = x.len() / stride;
             s.try_resize(count * lanes).for_the("attention")?;
@@ -98,11 +100,15 @@ impl Attention {
                 table().score_rows(&x[rows.start * stride..rows.end * stride], heads, [&a[..], &b[..]], to);
             });
         }
-        let scores = scores_of(by, [a, b], [s, d]);
+        let of = Attended { scores: scores_of(by, [a, b], [s, d]), x, heads };
         let (drops, scale) = (dropout.map(|dropout| dropout.drops), *scale);
-        let lists = [(&mut coefficients[..], Span::Entries(edges.indptr, lanes)), (out, Span::Rows(heads.out_width()))];
-        threads.each_rows((2 * entries, stride), (rows, PIECE), lists, |rows, [coefficients, out]| {
-            table().attend((edges, rows.start), scores, (x, heads), (drops, scale), (coefficients, out));
+        let lists = [
+            (&mut exponentials[..], Span::Entries(edges.indptr, lanes)),
+            (&mut shares[..], Span::Rows(lanes)),
+            (out, Span::Rows(heads.out_width())),
+        ];
+        threads.each_rows((2 * entries, stride), (rows, PIECE), lists, |rows, to| {
+            table().attend((edges, rows.start), of, (drops, scale), to);
         });
         Ok(())
     }
@@ -113,24 +119,23 @@ impl Attention {
         &mut self,
         threads: &Threads,
         (edges, permuted): (Edges<'_>, Permuted<'_>),
-        by: By<'_>,
-        (x, heads): (&[f32], Heads),
+        (by, x, heads): (By<'_>, &[f32], Heads),
         g: &[f32],
         [by_x, by_above]: [&mut [f32]; 2],
         by_vectors: &mut [&mut [f32]],
     ) -> Result<()> {
         let (rows, entries) = (edges.indptr.len() - 1, edges.indices.len());
         let (lanes, stride, columns) = (heads.lanes(), heads.stride(), x.len() / heads.stride());
-        let Attention { coefficients, vectors: [a, b], scores: [s, d], scale, by_scores, .. } = self;
+        let Attention { exponentials, shares, vectors: [a, b], scores: [s, d], scale, pairs, .. } = self;
         let (partial, totals, total) = (&mut self.partial, &mut self.totals, &mut self.total);
-        by_scores.try_resize(entries * lanes).for_the("attention")?;
+        pairs.try_resize(2 * entries * lanes).for_the("attention")?;
         self.g.try_resize(rows * stride).for_the("attention")?;
         let out_width = heads.out_width();
         threads.fill_rows(rows * stride, stride, &mut self.g, |i, row| {
             heads.interleave_gradient(&g[i * out_width..][..out_width], row);
         });
         let g = (&self.g[..], *scale);
-        let scores = scores_of(by, [a, b], [s, d]);
+        let of = Attended { scores: scores_of(by, [a, b], [s, d]), x, heads };
         // By rows: the scores, and what of the rows themselves takes part in them.
         let inner = matches!(by, By::Inner { .. });
         let by_rows: &mut [f32] = if inner {
@@ -143,12 +148,12 @@ impl Attention {
         partial.try_resize(rows.div_ceil(PIECE) * sums).for_the("attention")?;
         partial.fill(0.0);
         let lists = [
-            (&mut by_scores[..], Span::Entries(edges.indptr, lanes)),
+            (&mut pairs[..], Span::Entries(edges.indptr, 2 * lanes)),
             (&mut *by_rows, Span::Rows(if inner { stride } else { lanes })),
             (&mut partial[..], Span::Pieces(sums)),
         ];
         threads.each_rows((2 * entries, stride), (rows, PIECE), lists, |rows, to| {
-            table().attend_backward((edges, rows.start), scores, (x, heads), g, coefficients, to);
+            table().attend_backward((edges, rows.start), of, g, [&exponentials[..], &shares[..]], to);
         });
         if inner {
             sum(partial, (totals, total), heads, by_vectors)?;
@@ -170,8 +175,8 @@ impl Attention {
         partial.fill(0.0);
         let lists = [(by_x, Span::Rows(stride)), (&mut partial[..], Span::Pieces(sums))];
         threads.each_rows((2 * entries, stride), (columns, PIECE), lists, |rows, to| {
-            let kept = [&coefficients[..], &by_scores[..], by_own];
-            table().attend_transposed((permuted, rows.start), scores, (x, heads), g, kept, to);
+            let kept = [&pairs[..], by_own];
+            table().attend_transposed((permuted, rows.start), of, g.0, kept, to);
         });
         if !inner {
             sum(partial, (totals, total), heads, by_vectors)?;

@@ -28,7 +28,7 @@ impl Workspace {
         };
         let Kept { attention, neighbours, .. } = kept;
         let edges = edges(pass, node, self_loops, neighbours)?;
-        attention.forward(pass.threads, edges, by(pass, node, y)?, (x, heads), dropout(pass, node), out)
+        attention.forward(pass.threads, edges, (by(pass, node, y)?, x, heads), dropout(pass, node), out)
     }
 
     fn find_both(
@@ -85,13 +85,13 @@ impl Workspace {
             };
             let by = by(pass, node, y)?;
             let to = [&mut by_x[..], &mut by_y[..]];
-            let factors = (x, heads);
+            let factors = (by, x, heads);
             match second {
                 Some(second) => {
                     let vectors = &mut [first, second];
-                    attention.backward(pass.threads, (edges, permuted), by, factors, g, to, vectors)
+                    attention.backward(pass.threads, (edges, permuted), factors, g, to, vectors)
                 }
-                None => attention.backward(pass.threads, (edges, permuted), by, factors, g, to, &mut [first]),
+                None => attention.backward(pass.threads, (edges, permuted), factors, g, to, &mut [first]),
             }
         });
         let made = made.and_then(|()| {

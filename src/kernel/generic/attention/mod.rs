@@ -18,8 +18,9 @@ use super::prefetch;
 const LANES: usize = 16;
 /// Where a score is negative, its slope.
 const SLOPE: f32 = 0.2;
-/// Entries ahead whose row is prefetched, and the cache lines of it at most.
-const ENTRIES_AHEAD: usize = 8;
+/// Entries ahead whose numbers are prefetched.
+const PAIRS_AHEAD: usize = 64;
+/// Cache lines of a row that are prefetched.
 const MOST_LINES: usize = 16;
 
 /// How the rows above score the rows below. Vectors and rows of x are interleaved.
@@ -41,6 +42,17 @@ pub enum Scores<'a> {
         /// a
         vector: &'a [f32],
     },
+}
+
+/// What rows attend to, and by which scores.
+#[derive(Clone, Copy)]
+pub struct Attended<'a> {
+    /// How rows are scored.
+    pub scores: Scores<'a>,
+    /// The rows below, interleaved.
+    pub x: &'a [f32],
+    /// The heads of their columns.
+    pub heads: Heads,
 }
 
 /// Which coefficients become 0 at random, by the nodes of the row and of the entry, and the head.
@@ -128,10 +140,16 @@ impl Group {
         vectors
     }
 
-    /// The coefficients, or their like, of an entry.
+    /// The number of each head of an entry, or of a row.
     #[inline(always)]
     fn at(&self, entry: usize) -> usize {
         entry * self.lanes + self.from
+    }
+
+    /// The same where an entry has two numbers of each head. The second ones follow after as many as there are lanes.
+    #[inline(always)]
+    fn pair(&self, entry: usize) -> usize {
+        2 * entry * self.lanes + self.from
     }
 }
 
@@ -147,10 +165,23 @@ fn slope<L: Lanes>(x: L) -> L {
     L::all(SLOPE).but(x.above(L::all(0.0)), L::all(1.0))
 }
 
-/// A coefficient with what is dropped as 0. Coefficients are not negative; one that is dropped has a sign.
+/// An exponential, or 0 if it is dropped: then it has a sign.
 #[inline(always)]
-fn kept<L: Lanes>(coefficient: L) -> L {
-    coefficient.at_least(L::all(0.0))
+fn kept<L: Lanes>(e: L) -> L {
+    e.at_least(L::all(0.0))
+}
+
+/// An exponential without its sign.
+#[inline(always)]
+fn magnitude<L: Lanes>(e: L) -> L {
+    e.at_least(L::all(0.0).minus(e))
+}
+
+/// Entries ahead whose rows are prefetched: few enough for the first-level cache.
+#[inline(always)]
+fn rows_ahead(stride: usize) -> usize {
+    const UNDER_WAY: usize = 1 << 14;
+    (UNDER_WAY / (4 * stride)).clamp(4, PAIRS_AHEAD)
 }
 
 /// Prefetches the beginning of a row.
