@@ -16,6 +16,7 @@ mod parts;
 mod place;
 mod pool;
 mod threads;
+mod transpose;
 mod trial;
 mod words;
 
@@ -27,6 +28,7 @@ pub use lists::{exchange_last, keep_filled, mark};
 pub use pages::try_zeros;
 pub use parts::Parts;
 pub use threads::Threads;
+pub use transpose::transpose;
 pub use trial::{Mode, Trial};
 
 /// A compressed sparse matrix by rows. Its creator guarantees that `indptr` ascends from 0, that `indices` are
