@@ -340,7 +340,8 @@ fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
 
 /// Shapes of wide products, `(rows, depth, width)`: both sides from the least width on, with remainders of rows (6, 4 and 2
 /// at once, and 384), of terms (128), of columns (64, 48, 32, 16), of groups (64) and of columns of the left factor (6, 192).
-const WIDE: [(usize, usize, usize); 12] = [
+const WIDE: [(usize, usize, usize); 13] = [
+    (0, 16, 64),
     (8, 16, 64),
     (1, 17, 64),
     (13, 64, 65),
