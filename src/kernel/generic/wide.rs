@@ -210,9 +210,7 @@ pub fn wide_transposed_times<A: Arithmetic>(
             let rows = (start, (start + HEIGHT).min(height));
             // What follows: more columns of these rows of B, or the next rows.
             let ahead = if rows.1 < height { (&taken.starts, from + rows.1) } else { (&next.starts, from) };
-            let left = (b, (from, depth), &taken, ahead);
-            let right = (g, width, &gaps);
-            by_panels!(width, A, transposed_panel, left, right, m, &mut room, rows);
+            by_panels!(width, A, transposed_panel, b, depth, from, &taken, ahead, g, width, &gaps, m, &mut room, rows);
         }
         taken = next;
     }
@@ -255,8 +253,14 @@ impl Taken {
 /// Adds the products of the rows taken to these rows of M, in the columns of a panel.
 #[inline(always)]
 fn transposed_panel<A: Arithmetic, const P: usize, const R: usize>(
-    (b, (from, depth), taken, ahead): (&[f32], (usize, usize), &Taken, (&[usize; TERMS], usize)),
-    (g, width, gaps): (&[f32], usize, &[usize; TERMS]),
+    b: &[f32],
+    depth: usize,
+    from: usize,
+    taken: &Taken,
+    ahead: (&[usize; TERMS], usize),
+    g: &[f32],
+    width: usize,
+    gaps: &[usize; TERMS],
     m: &mut [f32],
     room: &mut Room,
     (start, end): (usize, usize),
