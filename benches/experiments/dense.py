@@ -11,8 +11,9 @@ FORMS = {"plain": "A·W", "transposed": "Aᵀ·G", "backward": "G·Wᵀ"}
 
 def compile_program():
     """Compiles benches/dense, a crate of its own; returns the program."""
-    environment.run([environment.CARGO, "build", "--release", "--manifest-path", environment.BENCHES / "dense" / "Cargo.toml",
-                     "--target-dir", environment.TARGET], stdout=sys.stderr)
+    manifest = environment.BENCHES / "dense" / "Cargo.toml"
+    environment.run([environment.CARGO, "build", "--release", "--manifest-path", manifest, "--target-dir", environment.TARGET],
+                    stdout=sys.stderr)
     return environment.TARGET / "release" / "plimsoll-bench-dense"
 
 
@@ -50,7 +51,8 @@ def run(options):
     for key in dict.fromkeys(key for key, _ in best):
         m, k, n, form, threads = key
         rows += [{"m": m, "k": k, "n": n, "form": form, "threads": threads, "engine": engine, "gflops": best[key, engine],
-                  "share_of_peak": best[key, engine] / peaks[threads]} for engine in ENGINES if (key, engine) in best]
+                  "share_of_peak": best[key, engine] / peaks[threads]}
+                 for engine in ENGINES if (key, engine) in best]
     for m, k, n, form in dict.fromkeys(key[:4] for key, _ in best):
         line = [f"{m:,} × {k} × {n}", FORMS[form]]
         for threads in (1, 2):
@@ -67,8 +69,8 @@ GFLOP/s of products of A (m × k), W (k × n) and G (m × n), with the share of 
 {peaks[1]:.0f} GFLOP/s on one thread, {peaks[2]:.0f} on two. The instruction set is {isa}. Plimsoll's G·Wᵀ includes the transposition of W.
 
 - The libraries in Rust take turns within a process ([benches/dense](../../benches/dense/src/main.rs)); PyTorch has a process of its own.
-- A figure is the best of {processes * rounds} rounds. On one thread it counts the time of the processor, on two the time that
-  passes, so other work on the machine lowers the figures of two threads.
+- A figure is the best of {processes * rounds} rounds. On one thread it counts the time of the processor, on two the time that passes, so
+  other work on the machine lowers the figures of two threads.
 
 {report.table(header, lines, 2)}
 {report.provenance()}""")

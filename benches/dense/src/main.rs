@@ -2,7 +2,7 @@
 //!
 //!     plimsoll-bench-dense threads=1 rounds=15 [m=… k=… n=…] [form=plain] [engine=plimsoll]
 //!
-//! Prints a JSON line for each shape and form: GFLOP/s of each engine, the median and the best of the rounds, and the best of
+//! Prints a JSON line for each shape and form: GFLOP/s of each engine, the median and the best of the rounds, and the median of
 //! the FMA peaks that are measured in each round. `backward` is G·Wᵀ; ours transposes W first.
 
 use plimsoll::kernel::{Buffer, Finish, Pick, Rows, Threads, table, transpose};
@@ -47,7 +47,10 @@ fn options() -> Options {
 /// Seconds that this thread has worked, which other work on the machine does not lengthen; with more threads, seconds that
 /// have passed.
 fn now(threads: usize) -> f64 {
-    let clock = if threads == 1 { libc::CLOCK_THREAD_CPUTIME_ID } else { libc::CLOCK_MONOTONIC };
+    seconds(if threads == 1 { libc::CLOCK_THREAD_CPUTIME_ID } else { libc::CLOCK_MONOTONIC })
+}
+
+fn seconds(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock exists, and `time` is there to be written.
     unsafe { libc::clock_gettime(clock, &mut time) };
@@ -114,16 +117,15 @@ fn measure(options: &Options, threads: &Threads, [m, k, n]: [usize; 3], form: &s
         })
         .collect();
     let mut rates = vec![Vec::new(); options.engines.len()];
-    let mut highest = 0f64;
+    let mut peaks = Vec::new();
     for _ in 0..options.rounds {
-        highest = highest.max(peak(options.threads));
+        peaks.push(peak(options.threads));
         for (i, engine) in options.engines.iter().enumerate() {
             let start = now(options.threads);
             for _ in 0..repeats[i] {
                 run(engine);
             }
-            let rate = flops * repeats[i] as f64 / (now(options.threads) - start) / 1e9;
-            rates[i].push(rate);
+            rates[i].push(flops * repeats[i] as f64 / (now(options.threads) - start) / 1e9);
         }
     }
     let figures: Vec<String> = (options.engines.iter().enumerate())
@@ -136,7 +138,7 @@ fn measure(options: &Options, threads: &Threads, [m, k, n]: [usize; 3], form: &s
         "{{\"m\": {m}, \"k\": {k}, \"n\": {n}, \"form\": \"{form}\", \"threads\": {}, \"isa\": \"{}\", \"peak\": {:.1}, {}}}",
         options.threads,
         table().name,
-        highest,
+        median(&mut peaks),
         figures.join(", ")
     );
 }
@@ -214,12 +216,12 @@ fn peak_of_one() -> f64 {
         }
     }
     let mut sums = [1f32; 96];
-    let start = now(1);
+    let start = seconds(libc::CLOCK_THREAD_CPUTIME_ID);
     for _ in 0..ROUNDS {
         sums.iter_mut().for_each(|sum| *sum = sum.mul_add(0.999, 0.5));
     }
     black_box(sums);
-    (2 * 96 * ROUNDS) as f64 / (now(1) - start) / 1e9
+    (2 * 96 * ROUNDS) as f64 / (seconds(libc::CLOCK_THREAD_CPUTIME_ID) - start) / 1e9
 }
 
 /// 12 chains hide the latency of one.
@@ -231,13 +233,13 @@ macro_rules! fused {
             use std::arch::x86_64::*;
             let (factor, summand) = ($set(black_box(0.999)), $set(black_box(0.5)));
             let mut sums = [$set(black_box(1.0)); 12];
-            let start = now(1);
+            let start = seconds(libc::CLOCK_THREAD_CPUTIME_ID);
             for _ in 0..rounds {
                 for sum in &mut sums {
                     *sum = $fused(*sum, factor, summand);
                 }
             }
-            let seconds = now(1) - start;
+            let seconds = seconds(libc::CLOCK_THREAD_CPUTIME_ID) - start;
             black_box(sums);
             (2 * $lanes * 12 * rounds) as f64 / seconds / 1e9
         }
