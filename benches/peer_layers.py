@@ -3,9 +3,10 @@
 
     peer_layers.py ENGINE GRAPH LAYER LAYERS HIDDEN THREADS [STEPS]
 
-ENGINE is pyg (edge index), pygcsr (the adjacency as torch's CSR tensor) or dgl. GRAPH is an .npz file, LAYER gcn, sage or gin. ReLU and
-dropout of 0.5 stand between the layers; Adam 0.01; cross-entropy over the training nodes. Sparse features are made dense, which
-both engines require. The line has the median and the least milliseconds of a step (forward, backward, update), the last loss, and
+ENGINE is pyg (edge index), pygcsr (the adjacency as torch's CSR tensor) or dgl. GRAPH is an .npz file, LAYER gcn, sage, gin, gat or
+gatv2; the last two have 8 heads of HIDDEN / 8 columns, and one head in the last layer. ReLU (ELU after attention) and dropout of
+0.5 stand between the layers; Adam 0.01; cross-entropy over the training nodes. Sparse features are made dense, which both engines
+require. The line has the median and the least milliseconds of a step (forward, backward, update), the last loss, and
 the peak memory in MB.
 """
 import json
@@ -39,12 +40,18 @@ def mlp(i, o):
     return torch.nn.Sequential(torch.nn.Linear(i, o), torch.nn.ReLU(), torch.nn.Linear(o, o))
 
 
+def heads(widths):
+    """Of each layer of attention."""
+    return [8] * (len(widths) - 2) + [1]
+
+
 def pyg(kind, widths, n, both, as_csr):
     """The layers, and a function that calls one."""
     import torch_geometric.nn as nn
-    make = {"gcn": lambda i, o: nn.GCNConv(i, o, cached=True), "sage": nn.SAGEConv,
-            "gin": lambda i, o: nn.GINConv(mlp(i, o))}[kind]
-    convs = torch.nn.ModuleList(make(i, o) for i, o in zip(widths, widths[1:]))
+    make = {"gcn": lambda i, o, h: nn.GCNConv(i, o, cached=True), "sage": lambda i, o, h: nn.SAGEConv(i, o),
+            "gin": lambda i, o, h: nn.GINConv(mlp(i, o)), "gat": lambda i, o, h: nn.GATConv(i, o // h, heads=h),
+            "gatv2": lambda i, o, h: nn.GATv2Conv(i, o // h, heads=h)}[kind]
+    convs = torch.nn.ModuleList(make(i, o, h) for i, o, h in zip(widths, widths[1:], heads(widths)))
     links = both
     if as_csr:  # Â for a GCN, computed once
         import scipy.sparse as sp
@@ -68,15 +75,17 @@ def dgl(kind, widths, n, both):
     sys.modules.setdefault("setuptools.extern", extern)
     sys.modules.setdefault("setuptools.extern.packaging", packaging)
     import dgl
-    from dgl.nn.pytorch import GINConv, GraphConv, SAGEConv
+    from dgl.nn.pytorch import GATConv, GATv2Conv, GINConv, GraphConv, SAGEConv
     graph = dgl.graph((both[0], both[1]), num_nodes=n)
-    if kind == "gcn":
+    if kind in ("gcn", "gat", "gatv2"):
         graph = dgl.add_self_loop(graph)
     graph = graph.formats(["csr", "csc", "coo"])
     graph.create_formats_()
-    make = {"gcn": GraphConv, "sage": lambda i, o: SAGEConv(i, o, "mean"), "gin": lambda i, o: GINConv(mlp(i, o), "sum")}[kind]
-    convs = torch.nn.ModuleList(make(i, o) for i, o in zip(widths, widths[1:]))
-    return convs, lambda conv, h: conv(graph, h)
+    make = {"gcn": lambda i, o, h: GraphConv(i, o), "sage": lambda i, o, h: SAGEConv(i, o, "mean"),
+            "gin": lambda i, o, h: GINConv(mlp(i, o), "sum"), "gat": lambda i, o, h: GATConv(i, o // h, h),
+            "gatv2": lambda i, o, h: GATv2Conv(i, o // h, h)}[kind]
+    convs = torch.nn.ModuleList(make(i, o, h) for i, o, h in zip(widths, widths[1:], heads(widths)))
+    return convs, lambda conv, h: conv(graph, h).flatten(1)
 
 
 def main():
@@ -89,6 +98,7 @@ def main():
     both = torch.tensor(np.concatenate([edges, edges[:, ::-1]]).T.copy())
     widths = [x.shape[1]] + [hidden] * (depth - 1) + [int(y.max()) + 1]
     convs, call = dgl(kind, widths, n, both) if engine == "dgl" else pyg(kind, widths, n, both, engine == "pygcsr")
+    activation = F.elu if kind.startswith("gat") else F.relu
     optimizer = torch.optim.Adam(convs.parameters(), lr=0.01)
     times = []
     for _ in range(steps + 2):
@@ -97,7 +107,7 @@ def main():
         for i, conv in enumerate(convs):
             h = call(conv, h)
             if i + 1 < depth:
-                h = F.dropout(F.relu(h), 0.5, True)
+                h = F.dropout(activation(h), 0.5, True)
         loss = F.cross_entropy(h[train], y[train])
         optimizer.zero_grad()
         loss.backward()

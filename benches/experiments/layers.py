@@ -38,7 +38,7 @@ def run(options):
     engines = [engine for engine in ENGINES if not options.engines or engine in options.engines]
     rows, lines = [], []
     for name, (path, depth) in graphs.items():
-        for kind in ("gcn", "sage", "gin"):
+        for kind in ("gcn", "sage", "gin", "gat", "gatv2"):
             for threads in (1, 2):
                 found = {}
                 for _ in range(rounds):  # in turn, because the machine varies
@@ -58,8 +58,9 @@ def run(options):
     header = ["graph", "layer", "layers", "threads", "Plimsoll, ms", *(f"{name}, ms" for name in ENGINES.values())]
     report.write_part(options, "layers", f"""## Models made of layers
 
-Milliseconds of a full training step (forward, backward, Adam) with hidden layers of 64, ReLU and dropout of 0.5: medians of {steps}
-steps, and over rounds ({rounds}) ([layers.c](../../benches/c/layers.c), [peer_layers.py](../../benches/peer_layers.py)).
+Milliseconds of a full training step (forward, backward, Adam) with hidden layers of 64, ReLU (ELU after attention) and dropout of 0.5:
+medians of {steps} steps, and over rounds ({rounds}) ([layers.c](../../benches/c/layers.c),
+[peer_layers.py](../../benches/peer_layers.py)). Attention, `gat` and `gatv2`, has 8 heads of 8 columns, and one head in the last layer.
 
 {report.table(header, lines, 2)}
 {report.provenance()}""")
