@@ -289,7 +289,7 @@ fn hidden_layers_that_are_held_in_files_take_no_memory() {
     graph.set_features(8, &random.floats(8 * n)).unwrap();
     graph.set_cache(0);
     let mut model = Model::gcn(&[8, 64, 64, 3], 1).unwrap();
-    let mut sum = |graph: &Graph, model: &Model| {
+    let sum = |graph: &Graph, model: &Model| {
         let (sum, count) = counted(|| model.predict(graph, None, |p| p.iter().sum::<f32>()).unwrap());
         assert!((sum - n as f32).abs() < 1.0);
         count.peak as usize

@@ -70,7 +70,7 @@ def tensors(model):
                 fan_in = width
             own += [("eps", 1, 1)] * operation["learned"]
         elif kind == "gat":
-            heads, wide = operation["heads"], operation["heads"] * width
+            wide = operation["heads"] * width
             if operation["version"] == "gat":
                 own = [("lin.weight", fan_in, wide), ("att_src", 1, wide), ("att_dst", 1, wide)]
             else:
