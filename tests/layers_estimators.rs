@@ -12,7 +12,7 @@ use plimsoll::error::{Error, Result};
 use plimsoll::estimator::{Estimator, Kind, Property, Request};
 use plimsoll::graph::{Graph, Split};
 use plimsoll::model::Model;
-use plimsoll::nn::{AGGREGATORS, Aggregator, Layers, Norm};
+use plimsoll::nn::{AGGREGATORS, Aggregator, Layers, Norm, Version};
 use plimsoll::sample::{Distribution, Draws, Hop};
 
 const NODES: usize = 60;
@@ -381,6 +381,45 @@ fn a_node_without_draws_aggregates_0_and_keeps_root_and_bias() {
         layers.linear(2).unwrap();
     });
     assert_close(first_logit(propagate, &[0.5, 0.0, 0.25, 0.0], 0, &[2]).0, 0.5 * 0.25 * 3.0 + 0.25, "propagate");
+}
+
+/// Hand-computed on the same graph: with a self-loop a node without draws attends to itself alone, without one it is 0.
+#[test]
+fn a_node_without_draws_attends_to_itself_alone() {
+    let attention = |version, self_loops| {
+        let mut layers = Layers::new(1).unwrap();
+        layers.attention(2, 1, version).unwrap();
+        layers.set_self_loops(self_loops).unwrap();
+        layers
+    };
+    // lin.weight, att_src, att_dst, bias
+    let first = |a: f32| vec![0.5, 0.0, 0.3 * a, 0.2 * a, -0.1 * a, 0.4 * a, 0.25, 0.0];
+    // lin_l.weight, lin_l.bias, lin_r.weight, lin_r.bias, att, bias: x is the same
+    let second = |a: f32| vec![0.5, 0.0, 0.0, 0.0, 0.7, 0.1, 0.2, 0.3, 0.3 * a, -0.2 * a, 0.25, 0.0];
+    type Make<'a> = &'a dyn Fn(f32) -> Vec<f32>;
+    for (version, w) in [(Version::First, &first as Make<'_>), (Version::Second, &second as Make<'_>)] {
+        let name = format!("{version:?}");
+        for (v, x) in [(0, 3.0), (4, 7.0)] {
+            for self_loops in [true, false] {
+                let (logit, gradient) = first_logit(attention(version, self_loops), &w(1.0), v, &[2, 3, 3]);
+                let own = if self_loops { x } else { 0.0 };
+                assert_close(logit, 0.5 * own + 0.25, &name);
+                // p − 1 of the first class and p of the second, times 1 for the bias and x for W; nothing for the scores.
+                let (q, count) = (1.0 / (1.0 + logit.exp()), gradient.len());
+                let mut wanted = vec![0.0; count];
+                wanted[..2].copy_from_slice(&[-q * own, q * own]);
+                wanted[count - 2..].copy_from_slice(&[-q, q]);
+                if version == Version::Second && self_loops {
+                    wanted[2..4].copy_from_slice(&[-q, q]); // b_l is part of x
+                }
+                assert!(distance(&gradient, &wanted) <= 1e-5, "{name}: {gradient:?} is not {wanted:?}");
+            }
+        }
+        // Node 1 is one of two draws of five nodes, so its weight is 5/2, and that of node 0 itself is 1. All scores are 0.
+        let logit = |self_loops| first_logit(attention(version, self_loops), &w(0.0), 0, &[2, 1]).0;
+        assert_close(logit(true), 0.5 * (3.0 + 2.5 * 4.0) / 3.5 + 0.25, &name);
+        assert_close(logit(false), 0.5 * 4.0 + 0.25, &name);
+    }
 }
 
 /// Rows without entries, whichever way nodes are drawn: an isolated node's gradient is that of its root and bias alone.

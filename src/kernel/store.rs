@@ -28,7 +28,10 @@ impl Store {
     /// `len` zeros in a file in this directory.
     pub fn in_directory(len: usize, directory: &Path) -> Result<Self> {
         let bytes = size_of::<f32>() * len.max(1);
-        let failed = |error: io::Error| Error::Io(format!("{}: {bytes} bytes: {error}", directory.display()));
+        let failed = |error: io::Error| match Error::of_system("write hidden activations", &error) {
+            Error::Io(text) => Error::Io(format!("{}: {bytes} bytes: {text}", directory.display())),
+            no_memory => no_memory.in_file(directory),
+        };
         let file = nameless(directory).map_err(failed)?;
         reserve(&file, bytes).map_err(failed)?;
         // SAFETY: the file has no name any more, so that nobody else can change or shorten it.

@@ -304,7 +304,7 @@ impl Model {
             self.scratch = None;
             return Ok(());
         };
-        let directory = directory.canonicalize().map_err(|e| Error::Io(format!("{}: {e}", directory.display())))?;
+        let directory = directory.canonicalize().map_err(|e| Error::of_system("read links", &e).in_file(directory))?;
         if !directory.is_dir() {
             return Err(Error::Io(format!("{} is no directory", directory.display())));
         }

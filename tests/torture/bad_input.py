@@ -61,7 +61,7 @@ OTHER_WORDS = [
 
 # Numbers of type int32_t with a range of their own, and texts that may be empty.
 RANGES = {("plim_edge_list_options_set_columns", "source"), ("plim_edge_list_options_set_columns", "target"),
-          ("plim_edge_list_options_set_columns", "weight"), ("plim_ids_copy_name", "id")}
+          ("plim_edge_list_options_set_columns", "weight"), ("plim_ids_copy_name", "id"), ("plim_layers_gat", "version")}
 MAY_BE_EMPTY = {("plim_edge_list_options_set_comment", "prefix"), ("plim_ids_find", "name")}
 
 

@@ -112,6 +112,20 @@ def variations():
         world.cached["plim_model"] = world.new("model_new", world.handle("plim_layers"), 3)
         world.cached["plim_optimizer"] = world.new("optimizer_adam", 0.1)
 
+    def attention(world):
+        """Attention of both kinds, with dropout, and predictions that hold all they can in files."""
+        layers = world.new("layers_new", worlds.FEATURES)
+        for width, version in ((3, 1), (worlds.CLASSES, 2)):
+            world.ok("layers_gat", layers, width, 2, version)
+            world.ok("layers_set_attention_dropout", layers, 0.25)
+        world.ok("layers_set_heads", layers, 1)
+        world.ok("layers_set_self_loops", layers, 0)
+        world.ok("layers_activation", layers, 4)
+        world.cached["plim_model"] = world.new("model_new", layers, 3)
+        world.ok("model_set_scratch", world.cached["plim_model"], world.folder.encode(), 0)
+        world.cached["plim_optimizer"] = world.new("optimizer_adam", 0.1)
+        world.library.plim_layers_free(layers)
+
     def big_model(world):
         world.cached["plim_model"] = world.new("model_gcn", worlds.cells("N", [3, 40000, 2]), 3, 1)
         world.cached["plim_optimizer"] = world.new("optimizer_adam", 0.1)
@@ -154,7 +168,9 @@ def variations():
     for function in ("plim_model_clone", "plim_model_predict", "plim_model_embed_value", "plim_model_evaluate",
                      "plim_estimator_gradient", "plim_train", "plim_tail_new"):
         yield "layers", layered, function
+        yield "attention", attention, function
     yield "layers, full", both(layered, estimator("full")), "plim_train"
+    yield "attention, full", both(attention, estimator("full")), "plim_train"
     for number in range(4):
         yield f"distribution {number}", distribution(number), "plim_estimator_gradient"
 

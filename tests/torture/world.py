@@ -429,6 +429,8 @@ class World:
         values[buffer] = [None] * values["capacity"]
 
     def path(self, function, name="path"):
+        if function.name == "plim_model_set_scratch":
+            return self.folder.encode()
         if function.name == "plim_graph_save_store":
             return self.file("store").encode()
         if function.name == "plim_rank_data_load":

@@ -123,10 +123,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push(program(&[107, 111, 112, 113, 116, 120, 121, 122, 123, 124, 69, 70]));
     seeds.push(program(&[0, 20, 36, 45, 56, 138, 140, 128, 131, 68, 139, 133, 134]));
     // Layers, a model of them, a gradient, training; a random model in all of these.
-    seeds.push(program(&[159, 164, 168, 169, 164, 177, 179, 180, 181, 43, 68]));
-    seeds.push(program(&[178, 31, 180, 179, 43, 68, 31, 36, 43, 89, 94]));
+    seeds.push(program(&[159, 164, 168, 169, 164, 181, 183, 184, 185, 43, 68]));
+    seeds.push(program(&[182, 31, 184, 183, 43, 68, 31, 36, 43, 89, 94]));
     seeds.push(program(&[109, 102, 123, 124, 125, 90, 126, 97, 98]));
     seeds.push(program(&[141, 144, 151, 152, 154, 155, 156, 153, 158]));
+    // Attention, its settings, and the same uses of it.
+    seeds.push(program(&[159, 177, 178, 180, 168, 177, 179, 181, 184, 43, 68]));
     seeds
 }
 
