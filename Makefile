@@ -182,7 +182,7 @@ coverage: ## the share of lines that the tests run, by file
 	$(TOOL)/coverage.py $(TARGET)/coverage
 lint: $(VENV)/ruff.installed ## cargo fmt, clippy, and ruff for Python
 	$(CARGO) fmt --check
-	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml && $(CARGO) fmt --check --manifest-path benches/dense/Cargo.toml
 	$(CARGO) clippy --release --all-targets -- -D warnings
 	$(CARGO) clippy --release --features capi -- -D warnings
 	@$(TOOL)/lint.py $(VENV)/bin/ruff

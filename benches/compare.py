@@ -16,9 +16,9 @@ from pathlib import Path
 
 from experiments import environment
 
-SECTIONS = ["machine", "cells", "layers", "spmm", "scaling", "memory", "build", "edge_list", "accuracy"]
-# These require no other library.
-ALONE = ["edge_list"]
+SECTIONS = ["machine", "cells", "layers", "spmm", "dense", "scaling", "memory", "build", "edge_list", "accuracy"]
+# These require no other library; `dense` compares with PyTorch if it is there.
+ALONE = ["edge_list", "dense"]
 
 
 def parse():

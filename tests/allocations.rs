@@ -279,6 +279,28 @@ fn a_full_step_with_two_layers_takes_one_matrix_of_nodes_and_hidden_numbers() {
     }
 }
 
+/// A matrix of all nodes and 64 columns takes 15 MB. What the next level reads is in files, and the rest is there for a block of rows.
+#[test]
+fn hidden_layers_that_are_held_in_files_take_no_memory() {
+    let n = 60_000;
+    let mut random = Random::new(6);
+    let mut ends = || (0..3 * n).map(|_| random.below(n) as i32).collect::<Vec<_>>();
+    let mut graph = Graph::from_edges(n, &ends(), &ends(), None).unwrap();
+    graph.set_features(8, &random.floats(8 * n)).unwrap();
+    graph.set_cache(0);
+    let mut model = Model::gcn(&[8, 64, 64, 3], 1).unwrap();
+    let sum = |graph: &Graph, model: &Model| {
+        let (sum, count) = counted(|| model.predict(graph, None, |p| p.iter().sum::<f32>()).unwrap());
+        assert!((sum - n as f32).abs() < 1.0);
+        count.peak as usize
+    };
+    let in_memory = sum(&graph, &model);
+    let directory = tempfile::tempdir().unwrap();
+    model.set_scratch(Some((directory.path(), 0))).unwrap();
+    let in_files = sum(&graph, &model);
+    assert!(in_memory > 4 * 64 * n && in_files < 2 << 20, "{in_memory} bytes, {in_files} bytes with files");
+}
+
 #[test]
 fn gradients_of_a_ranking_after_the_first_allocate_nothing() {
     let mut random = Random::new(6);

@@ -6,10 +6,7 @@ mod common;
 use common::bits;
 use common::random::Random;
 use plimsoll::graph::{Graph, Normalization};
-use plimsoll::kernel::{
-    Attended, Buffer, Drops, Edges, Finish, Heads, Pick, Rows, Scores, Sparse, Table, Threads, available, mix, mix_key,
-    table,
-};
+use plimsoll::kernel::{Attended, Drops, Edges, Heads, Pick, Scores, Sparse, Table, Threads, available, mix, mix_key};
 use plimsoll::nn::{Attention, By, Dropout, Neighbours};
 
 const SLOPE: f64 = 0.2;
@@ -417,69 +414,6 @@ fn one_head_of_one_edge_type_serves_whole_graphs_and_blocks_alike() {
         run(neighbours.edges(), rows, &mut part);
         for (&v, part) in list.iter().zip(part.chunks_exact(10)) {
             assert_eq!(bits(part), bits(&whole[v as usize * 10..][..10]), "{v}");
-        }
-    }
-}
-
-/// Seconds of each pass on a graph of Pubmed's size: `cargo test --release --test attention -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn time_of_both_passes() {
-    let mut random = Random::new(6);
-    let n = 19_717;
-    let ends = [0, 1].map(|_| (0..44_324).map(|_| (n as f64 * random.unit().powi(3)) as i32).collect::<Vec<_>>());
-    let graph = Graph::from_edges(n, &ends[0], &ends[1], None).unwrap();
-    let (edges, permuted) = (graph.neighbours(true).unwrap(), graph.permuted_neighbours(true).unwrap());
-    let threads = Threads::new(1).unwrap();
-    println!("{}, {} entries", table().name, edges.indices.len());
-    for (heads, width, mean, rate) in [
-        (8, 8, false, 0.0),
-        (8, 8, false, 0.6),
-        (1, 64, false, 0.0),
-        (8, 3, true, 0.0),
-        (1, 3, false, 0.0),
-        (4, 64, false, 0.0),
-    ] {
-        let heads = Heads { heads, width, mean };
-        let (c, stride) = (heads.columns(), heads.stride());
-        let (mut x, mut y) = (vec![0.0; n * stride], vec![0.0; n * stride]);
-        heads.interleave(&random.floats(n * c), &mut x);
-        heads.interleave(&random.floats(n * c), &mut y);
-        let (a, b, g) = (random.floats(c), random.floats(c), random.floats(n * heads.out_width()));
-        let [x, y] = [x, y].map(|rows| Buffer::try_copied(&rows).unwrap());
-        let links = graph.operator_of(plimsoll::graph::Operator::Normalized).unwrap();
-        let mut product = Buffer::try_copied(&x).unwrap();
-        let mut least = f64::INFINITY;
-        for _ in 0..40 {
-            let start = std::time::Instant::now();
-            threads.times(Rows::Sparse(links), Pick::From(0), &x, stride, Finish::Plain, &mut product);
-            least = least.min(start.elapsed().as_secs_f64());
-        }
-        println!("a product with {stride} columns: {:.2} ms", least * 1e3);
-        for inner in [false, true] {
-            let by = if inner {
-                By::Inner { vector: &a, above: &y }
-            } else {
-                By::Sum { vectors: [&a, &b], own: Pick::From(0) }
-            };
-            let mut attention = Attention::default();
-            let mut out = vec![f32::NAN; n * heads.out_width()];
-            let [mut by_x, mut by_y] = [&x, &y].map(|rows| Buffer::try_copied(rows).unwrap());
-            let (mut by_a, mut by_b) = (a.clone(), b.clone());
-            let mut least = [f64::INFINITY; 2];
-            let drops = Drops { key: 5, threshold: (rate * 4_294_967_296.0) as u32, nodes: [Pick::From(0); 2] };
-            let dropout = (rate > 0.0).then_some(Dropout { drops, scale: (1.0 / (1.0 - rate)) as f32 });
-            for _ in 0..40 {
-                let start = std::time::Instant::now();
-                attention.forward(&threads, edges, (by, &x, heads), dropout, &mut out).unwrap();
-                least[0] = least[0].min(start.elapsed().as_secs_f64());
-                let start = std::time::Instant::now();
-                let vectors: &mut [&mut [f32]] = if inner { &mut [&mut by_a] } else { &mut [&mut by_a, &mut by_b] };
-                let to = [&mut by_x[..], &mut by_y];
-                attention.backward(&threads, (edges, permuted), (by, &x, heads), &g, to, vectors).unwrap();
-                least[1] = least[1].min(start.elapsed().as_secs_f64());
-            }
-            println!("{heads:?}, inner {inner}, rate {rate}: {:.2} ms, {:.2} ms", least[0] * 1e3, least[1] * 1e3);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Every table of kernels computes the same products and softmax: exactly where the arithmetic is exact, otherwise
 //! within the rounding of an independent computation.
 
+#![allow(unsafe_code)]
+
 mod common;
 
 use chacha20::ChaCha8Rng;
@@ -336,6 +338,186 @@ fn check_shared_products(count: usize, depth: usize, width: usize) -> usize {
     number
 }
 
+/// Shapes of wide products, `(rows, depth, width)`: both sides from the least width on, with remainders of rows (6, 4 and 2
+/// at once, and 384), of terms (128), of columns (64, 48, 32, 16), of groups (64) and of columns of the left factor (6, 192).
+const WIDE: [(usize, usize, usize); 13] = [
+    (0, 16, 64),
+    (8, 16, 64),
+    (1, 17, 64),
+    (13, 64, 65),
+    (63, 70, 79),
+    (64, 128, 80),
+    (65, 129, 96),
+    (129, 100, 100),
+    (200, 193, 112),
+    (385, 257, 127),
+    (131, 300, 128),
+    (70, 385, 143),
+    (400, 33, 200),
+];
+
+#[test]
+fn wide_products_of_integers_are_exact_in_every_table() {
+    let random = &mut Random::new(41);
+    for (count, depth, width) in WIDE {
+        let factor = Factor::new(count + 2, depth, random, whole_number);
+        let list: Vec<i32> = (0..count).map(|_| random.below(count + 2) as i32).collect();
+        let mut numbers = |count: usize| (0..count).map(|_| whole_number(random)).collect::<Vec<f32>>();
+        let (m, g, h) = (numbers(depth * width), numbers(count * width), numbers(count * width));
+        for pick in [Pick::From(0), Pick::From(2), Pick::List(&list)] {
+            let left = factor.picked(pick, count);
+            let product = left.dot(&matrix(&m, width));
+            let rectified = bits_of(&product.mapv(|z| z.max(0.0)));
+            let mut passed = product.clone();
+            passed.iter_mut().zip(&h).filter(|(_, h)| **h <= 0.0).for_each(|(z, _)| *z = 0.0);
+            let (product, passed) = (bits_of(&product), bits_of(&passed));
+            let sum = bits_of(&(matrix(&m, width) + left.t().dot(&matrix(&g, width))));
+            for table in available() {
+                let rows = factor.both()[1];
+                let name = format!("{}, {count} x {depth} x {width}", table.name);
+                for (finish, wanted) in
+                    [(Finish::Plain, &product), (Finish::Rectify, &rectified), (Finish::Where(&h), &passed)]
+                {
+                    let mut out = vec![f32::NAN; count * width];
+                    table.times(rows, pick, &m, width, finish, &mut out);
+                    assert!(without_minus_zero(&out) == *wanted, "{name}, {finish:?}");
+                }
+                let mut found = m.clone();
+                table.transposed_times(rows, pick, &g, width, &mut found);
+                assert!(without_minus_zero(&found) == sum, "{name}, transposed");
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_products_of_reals_are_rounded_as_they_must_be_in_every_table() {
+    let random = &mut Random::new(42);
+    for (count, depth, width) in WIDE {
+        let (b, m, g) = (random.floats(count * depth), random.floats(depth * width), random.floats(count * width));
+        let (left, right, upper) = (matrix(&b, depth), matrix(&m, width), matrix(&g, width));
+        let (product, magnitude) = (left.dot(&right), left.mapv(f64::abs).dot(&right.mapv(f64::abs)));
+        let sum = &right + &left.t().dot(&upper);
+        let sum_magnitude = right.mapv(f64::abs) + left.t().mapv(f64::abs).dot(&upper.mapv(f64::abs));
+        let rows = Rows::Dense { data: &b, width: depth };
+        for table in available() {
+            let mut out = vec![f32::NAN; count * width];
+            table.times(rows, Pick::From(0), &m, width, Finish::Plain, &mut out);
+            assert_rounded(&out, &product, &magnitude, depth, table.name);
+            let mut found = m.clone();
+            table.transposed_times(rows, Pick::From(0), &g, width, &mut found);
+            assert_rounded(&found, &sum, &sum_magnitude, count, table.name);
+        }
+        // Another library as a second opinion: both are off by less than is allowed.
+        let mut other = vec![f32::NAN; count * width];
+        // SAFETY: the matrices have these shapes.
+        unsafe {
+            let (row, out) = (width as isize, other.as_mut_ptr());
+            matrixmultiply::sgemm(
+                count,
+                depth,
+                width,
+                1.0,
+                b.as_ptr(),
+                depth as isize,
+                1,
+                m.as_ptr(),
+                row,
+                1,
+                0.0,
+                out,
+                row,
+                1,
+            );
+        }
+        assert_rounded(&other, &product, &magnitude, depth, "matrixmultiply");
+    }
+}
+
+/// Alone, in company of as many rows as are computed one by one or together, and wherever a call begins.
+#[test]
+fn a_row_of_a_wide_product_has_the_same_bits_alone_and_in_any_company() {
+    let random = &mut Random::new(43);
+    for (depth, width) in [(16, 64), (150, 100), (300, 143)] {
+        let count = 400;
+        let (b, m) = (random.floats(count * depth), random.floats(depth * width));
+        let rows = Rows::Dense { data: &b, width: depth };
+        for table in available() {
+            let mut together = vec![f32::NAN; count * width];
+            table.times(rows, Pick::From(0), &m, width, Finish::Plain, &mut together);
+            for some in [1, 2, 7, 8, 9, 12, 13, 64, 399] {
+                let start = random.below(count - some + 1);
+                let list: Vec<i32> = (0..some).map(|_| random.below(count) as i32).collect();
+                for pick in [Pick::From(start), Pick::List(&list)] {
+                    let mut out = vec![f32::NAN; some * width];
+                    table.times(rows, pick, &m, width, Finish::Plain, &mut out);
+                    for (i, found) in out.chunks_exact(width).enumerate() {
+                        let wanted = &together[pick.at(i) * width..][..width];
+                        assert!(bits(found) == bits(wanted), "{}, {some} rows of {depth}", table.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Rows of B in pieces of whole groups, the last piece first, and rows of M apart: as threads and chunks of ÂX take them.
+#[test]
+fn a_wide_sum_has_the_same_bits_in_pieces() {
+    let random = &mut Random::new(44);
+    for (count, depth, width) in [(1, 16, 64), (500, 97, 65), (449, 300, 128), (193, 20, 100)] {
+        let (b, g) = (random.floats(count * depth), random.floats(count * width));
+        for table in available() {
+            let add = |from: usize, rows: std::ops::Range<usize>, m: &mut [f32]| {
+                let g = &g[rows.start * width..rows.end * width];
+                table.dense_transposed_times((&b, depth), from, Pick::From(rows.start), g, width, m);
+            };
+            let mut whole = vec![0.0; depth * width];
+            add(0, 0..count, &mut whole);
+            for piece in [GROUP, 3 * GROUP] {
+                let mut sum = vec![0.0; depth * width];
+                for start in (0..count).step_by(piece).rev() {
+                    add(0, start..(start + piece).min(count), &mut sum);
+                }
+                assert!(bits(&sum) == bits(&whole), "{}, pieces of {piece} rows", table.name);
+            }
+            for height in [1, 5, 48, 96] {
+                let mut sum = vec![f32::NAN; depth * width];
+                for (i, part) in sum.chunks_mut(height * width).enumerate() {
+                    part.fill(0.0);
+                    add(i * height, 0..count, part);
+                }
+                assert!(bits(&sum) == bits(&whole), "{}, {height} rows of M at a time", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn shared_wide_products_have_the_bits_of_one_thread() {
+    for (count, depth, width) in [(300, 70, 65), (2100, 64, 64), (700, 131, 100), (5000, 97, 64)] {
+        let random = &mut Random::new(45);
+        let (b, m, g) = (random.floats(count * depth), random.floats(depth * width), random.floats(count * width));
+        let list: Vec<i32> = (0..count).map(|_| random.below(count) as i32).collect();
+        let (rows, h) = (Rows::Dense { data: &b, width: depth }, random.floats(count * width));
+        for pick in [Pick::From(0), Pick::List(&list)] {
+            let products = [1, 2, 5, 16].map(|number| {
+                let threads = Threads::new(number).unwrap();
+                assert_eq!(threads.shares(count * depth, width), number > 1);
+                let outs = [Finish::Plain, Finish::Rectify, Finish::Where(&h)].map(|finish| {
+                    let mut out = vec![f32::NAN; count * width];
+                    threads.times(rows, pick, &m, width, finish, &mut out);
+                    bits(&out)
+                });
+                let (mut sum, mut scratch) = (vec![f32::NAN; depth * width], Buffer::default());
+                threads.transposed_times((rows, depth), pick, (&g, width), &mut sum, &mut scratch).unwrap();
+                (outs, bits(&sum))
+            });
+            assert!(products.iter().all(|p| *p == products[0]), "{count} x {depth} x {width}");
+        }
+    }
+}
+
 #[test]
 fn two_lists_are_processed_in_matching_pieces() {
     for threads in [1, 3].map(|count| Threads::new(count).unwrap()) {
@@ -373,6 +555,14 @@ fn parts_of_a_sum_hold_each_row_once_and_depend_on_no_thread() {
             let two = count >= 256 && height >= 96 && height * width <= 4096.max(16 * count);
             assert_eq!(parts.number(), 1 + usize::from(two));
             assert!(parts.range(0).len().is_multiple_of(GROUP) || parts.number() == 1, "whole groups");
+            check_parts(&parts, count);
+        }
+        for (height, width) in [(16, 64), (64, 64), (96, 100), (745, 512)] {
+            let parts = Parts::of_dense(count, height, width);
+            let number = parts.number();
+            assert!(number <= 16.min(count / 1024).max(1));
+            assert!(number == 1 || number * height * width <= 16 * count, "the partial sums are bounded");
+            assert!(parts.range(0).len().is_multiple_of(GROUP) || number == 1, "whole groups");
             check_parts(&parts, count);
         }
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import environment
 
-ORDER = ["machine", "cells", "layers", "spmm", "scaling", "memory", "build", "edge_list", "accuracy"]
+ORDER = ["machine", "cells", "layers", "spmm", "dense", "scaling", "memory", "build", "edge_list", "accuracy"]
 HEAD = """# Benchmarks
 
 `make bench` (`benches/compare.py all`) measured these tables. Each section names its command, machine and date; compare only numbers

@@ -69,6 +69,8 @@ int main(int argc, char **argv) {
   printf("%zu nodes, %zu edges, %zu features\n", plim_graph_num_nodes(graph), plim_graph_num_edges(graph), widths[0]);
 
   TRY(plim_model_gcn(widths, 3, 0, &model));
+  /* A prediction for all nodes may hold 1 GiB of hidden layers in memory, and the rest in files in this directory. */
+  TRY(plim_model_set_scratch(model, ".", (size_t)1 << 30));
   TRY(plim_estimator_consistent(sizes, 2, &estimator));
   /* Draw among the neighbours of the batch: uniform draws from a big graph hardly ever hit one. */
   TRY(plim_estimator_set_distribution(estimator, PLIM_DISTRIBUTION_LADIES));

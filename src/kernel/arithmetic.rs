@@ -32,6 +32,10 @@ pub trait Arithmetic: Sized {
     /// row of the right factor that an entry names is then read in one piece.
     const SPARSE_COLUMNS: usize = 64;
 
+    /// Columns of a wide dense product that are processed at once: 64, whose sums are then kept for 6 rows, or 16 and as
+    /// many rows as the registers hold.
+    const PANEL: usize = 16;
+
     /// `a·b + c`.
     fn madd(a: f32, b: f32, c: f32) -> f32;
 
@@ -306,6 +310,7 @@ mod x86 {
         const SUMS: usize = 128;
         const COLUMNS: usize = 64;
         const SPARSE_COLUMNS: usize = 256;
+        const PANEL: usize = 64;
 
         #[inline(always)]
         fn madd(a: f32, b: f32, c: f32) -> f32 {

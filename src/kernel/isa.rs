@@ -16,6 +16,8 @@ macro_rules! kernels {
             total(m: &mut [f32], width: usize, sums: &[f32], stride: usize);
             dense_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
             dense_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
+            wide_times(b: &[f32], depth: usize, pick: Pick<'_>, m: &[f32], width: usize, finish: Finish<'_>, out: &mut [f32]);
+            wide_transposed_times(b: &[f32], depth: usize, from: usize, pick: Pick<'_>, g: &[f32], width: usize, m: &mut [f32]);
             softmax(z: &mut [f32], width: usize, log_sums: &mut [f64]);
             cross_entropy(z: &mut [f32], width: usize, labels: &[i32], pick: Pick<'_>, share: f32) -> f64;
             marked_entries(indices: &[i32], starts: &[usize], offsets: &[u64], marks: &[u8], found: &mut [usize], ends: &mut [i64]) -> usize;
@@ -75,6 +77,15 @@ macro_rules! table {
     };
 }
 
+/// Whether a product of dense rows has `width` columns and terms enough for the wide kernels. By its shape alone, without
+/// the number of rows, for which a sum has the same order.
+pub fn is_wide(width: usize, depth: usize) -> bool {
+    width >= 64 && depth >= 16
+}
+
+/// Below this many rows, a wide product is computed without copying the right factor.
+const FEW_ROWS: usize = 8;
+
 impl Table {
     /// `out ← R·M`, finished, for the picked rows `R` and row-major `M` of `width` columns; as many rows as `out`
     /// holds.
@@ -84,7 +95,10 @@ impl Table {
             Rows::Sparse(a) => (self.sparse_times)(a, pick, m, width, finish, out),
             Rows::Dense { data, width: depth } => {
                 assert_eq!(m.len(), depth * width);
-                (self.dense_times)(data, depth, pick, m, width, finish, out);
+                // The bits are the same; a few rows take less time without a copy of M.
+                let few = out.len() < FEW_ROWS * width;
+                let times = if is_wide(width, depth) && !few { self.wide_times } else { self.dense_times };
+                times(data, depth, pick, m, width, finish, out);
             }
         }
     }
@@ -96,7 +110,7 @@ impl Table {
             Rows::Sparse(a) => (self.sparse_transposed_times)(a, pick, g, width, m, width),
             Rows::Dense { data, width: depth } => {
                 assert_eq!(m.len(), depth * width);
-                (self.dense_transposed_times)(data, depth, 0, pick, g, width, m);
+                self.dense_transposed_times((data, depth), 0, pick, g, width, m);
             }
         }
     }
@@ -139,7 +153,9 @@ impl Table {
         m: &mut [f32],
     ) {
         assert!(g.len().is_multiple_of(width) && m.len().is_multiple_of(width));
-        (self.dense_transposed_times)(data, depth, from, pick, g, width, m);
+        let wide = is_wide(width, depth);
+        let add = if wide { self.wide_transposed_times } else { self.dense_transposed_times };
+        add(data, depth, from, pick, g, width, m);
     }
 
     /// Row-wise softmax in place; `log_sums` gets the logarithm of the sum of exponentials of each row.

@@ -19,6 +19,7 @@ mod place;
 mod pool;
 mod store;
 mod threads;
+mod transpose;
 mod trial;
 mod words;
 
@@ -34,6 +35,7 @@ pub use pages::try_zeros;
 pub use parts::Parts;
 pub use store::Store;
 pub use threads::{Span, Threads};
+pub use transpose::transpose;
 pub use trial::{Mode, Trial};
 
 /// A compressed sparse matrix by rows. Its creator guarantees that `indptr` ascends from 0, that `indices` are

@@ -1,6 +1,7 @@
 //! How a sum over rows is cut into parts: by its shape alone, so that the number of threads changes no bit.
 
 use super::generic::{GROUP, stride_of};
+use super::isa::is_wide;
 use super::{Buffer, table};
 use crate::error::{ForThe, Result};
 use std::ops::Range;
@@ -24,6 +25,10 @@ pub const DEEP_ENOUGH: usize = 96;
 /// as separate rows gain.
 const MOST_DENSE_SUMS: usize = 1 << 12;
 const MOST_DENSE_SUMS_PER_ROW: usize = 16;
+
+/// A wide sum is cut into at most [`MOST_PARTS`] parts of at least this many rows, even if its rows are short: threads then
+/// share the parts.
+const ROWS_PER_WIDE_PART: usize = 1024;
 
 /// Rows, part by part.
 #[derive(Clone, Copy)]
@@ -53,6 +58,11 @@ impl Parts {
     /// The parts of `count` dense rows that are summed into `height` rows of `width` numbers. All parts but the last
     /// consist of whole groups of the kernel.
     pub fn of_dense(count: usize, height: usize, width: usize) -> Self {
+        if is_wide(width, height) {
+            let most = MOST_PARTS.min(MOST_DENSE_SUMS_PER_ROW * count / (height * width));
+            let number = (count / ROWS_PER_WIDE_PART).min(most).max(1);
+            return Parts { count, length: count.div_ceil(number).next_multiple_of(GROUP).max(1), stride: width };
+        }
         let worth_while =
             height >= DEEP_ENOUGH && height * width <= MOST_DENSE_SUMS.max(MOST_DENSE_SUMS_PER_ROW * count);
         let most = if worth_while { MOST_DENSE_PARTS } else { 1 };

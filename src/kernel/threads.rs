@@ -1,6 +1,7 @@
 //! How products are shared among threads without changing a bit of them.
 #![allow(unsafe_code)]
 
+use super::isa::is_wide;
 use super::parts::{DEEP_ENOUGH, Parts};
 use super::pool::Pool;
 use super::{Buffer, Finish, Pick, Rows, table};
@@ -17,6 +18,11 @@ const LITTLE_WORK: usize = 1 << 16;
 /// Dense rows are shared by columns in multiples of this number: of cache lines, and of each number that the kernels
 /// take at once (16, 8 or 6). So only the last share has a remainder, and it is the remainder of the whole.
 const COLUMNS: usize = 48;
+
+/// The rows of a wide product are shared in pieces of at least this many, if that leaves one for each thread …
+const WIDE_ROWS: usize = 192;
+/// … in multiples of each number of rows that the kernels take at once (6, 4 or 2).
+const WIDE_AT_ONCE: usize = 12;
 
 /// How many of `depth` columns a piece gets so that `threads` threads end together, with as few pieces as possible.
 fn columns_at_once(depth: usize, threads: usize) -> usize {
@@ -110,15 +116,23 @@ impl Threads {
         let Some(pool) = self.pool_for(entries, width) else {
             return table().times(rows, pick, m, width, finish, out);
         };
-        // More pieces than threads, of equal work as far as it is known, so that all threads end together.
-        let number = 8 * self.count;
+        // More pieces than threads, of equal work as far as it is known, so that all threads end together. A wide product
+        // copies M for each piece.
+        let (number, length) = match rows {
+            Rows::Dense { width: depth, .. } if is_wide(width, depth) => {
+                let least = WIDE_ROWS.min(count.div_ceil(self.count));
+                let length = count.div_ceil(8 * self.count).max(least).next_multiple_of(WIDE_AT_ONCE);
+                (count.div_ceil(length), length)
+            }
+            _ => (8 * self.count, count.div_ceil(8 * self.count).next_multiple_of(8)),
+        };
         let starts = |i: usize| match (rows, pick) {
             (Rows::Sparse(a), Pick::From(first)) => {
                 let offsets = &a.indptr[first..=first + count];
                 let wanted = offsets[0] + i as i64 * (offsets[count] - offsets[0]) / number as i64;
                 offsets[..count].partition_point(|&offset| offset < wanted)
             }
-            _ => (i * count.div_ceil(number).next_multiple_of(8)).min(count),
+            _ => (i * length).min(count),
         };
         let out = Pieces::new(out, width);
         pool.run(number, &|i| {
@@ -167,10 +181,12 @@ impl Threads {
                         &mut **scratch
                     }
                 };
-                match self.pool_for(count * depth, width).filter(|_| depth >= DEEP_ENOUGH) {
+                // Short rows are enough work for several threads only if there are many, in several parts.
+                let shared = depth >= DEEP_ENOUGH || parts.number() > 1;
+                match self.pool_for(count * depth, width).filter(|_| shared) {
                     Some(pool) => {
                         // A thread may still have the rows of a part in its cache if it multiplied them before.
-                        let columns = columns_at_once(depth, self.count);
+                        let columns = if depth >= DEEP_ENOUGH { columns_at_once(depth, self.count) } else { depth };
                         let (sums, shares) = (Pieces::new(sums, width), depth.div_ceil(columns));
                         pool.run(parts.number() * shares, &|i| {
                             let (part, from) = (i / shares, i % shares * columns);

@@ -7,7 +7,7 @@
 //! | Op·H·W is one primitive, which chooses between Op·(H·W) and (Op·H)·W | W follows the operator |
 //! | Op·(X·W) in place of a copy of Op·X | X is sparse, and all nodes are computed |
 //! | Â·H becomes H | Â is the identity, and nothing is drawn |
-//! | a rectifier becomes part of the product before it | nobody else reads that product |
+//! | a rectifier becomes part of the product or the bias before it | nobody else reads that |
 //! | two convolutions become one primitive | they are the lowest, on sparse features, all nodes are computed, and nobody else reads the values between them |
 //! | Op·H·W is two primitives | it runs level by level |
 //! | dropout disappears | in inference, and while gradients are measured |

@@ -197,7 +197,7 @@ impl Kind {
 
     /// Whether it writes its result once, so that a rectifier can be applied on the way.
     pub fn rectifies(&self) -> bool {
-        matches!(self, Kind::MatMul { .. } | Kind::Spmm { .. } | Kind::Convolve { .. } | Kind::Folded(_))
+        self.masks() || matches!(self, Kind::Folded(_) | Kind::Bias { .. })
     }
 
     /// Whether it writes the gradient by its input once, so that a rectifier's mask can be applied on the way.
@@ -250,7 +250,8 @@ pub struct Node {
     pub has_gradient: bool,
     /// Whether its result is rectified.
     pub rectified: bool,
-    /// Whether the gradient by a rectified result passes the rectifier in the one primitive that reads it.
+    /// Whether the gradient by a rectified result passes the rectifier in the one primitive that reads it: a product, or a dropout
+    /// in the same slot.
     pub masked_by_reader: bool,
 }
 
@@ -357,18 +358,19 @@ impl Program {
                     || program.crossings.iter().any(|&(low, high)| low <= level && level < high),
             })
             .collect();
-        program.find_masks();
         program.place_slots();
+        program.find_masks();
         program
     }
 
-    /// Finds the rectified results whose gradient is masked while it is written.
+    /// Finds the rectified results whose gradient is masked while it is written, or together with what is dropped of it.
     fn find_masks(&mut self) {
         for n in 0..self.nodes.len() {
             let reads = |node: &&Node| node.inputs.contains(&Some(Source::Node(n)));
             let mut readers = self.nodes.iter().filter(reads);
             let alone = match (readers.next(), readers.next()) {
-                (Some(reader), None) => reader.kind.masks() && reader.reads_at(0) == self.nodes[n].level,
+                (Some(reader), None) if reader.kind.masks() => reader.reads_at(0) == self.nodes[n].level,
+                (Some(reader), None) => reader.in_place && matches!(reader.kind, Kind::Dropout { .. }),
                 _ => false,
             };
             self.nodes[n].masked_by_reader = self.nodes[n].rectified && alone;
@@ -429,8 +431,9 @@ impl Program {
             });
             holds[i] = match (&node.kind, owner) {
                 (&Kind::Activate(activation), _) => Some(activation),
+                _ if node.rectified => Some(Activation::Relu),
                 (_, Some(n)) => holds[n],
-                _ => node.rectified.then_some(Activation::Relu),
+                _ => None,
             };
             self.nodes[i].in_place = owner.is_some();
             self.nodes[i].slot = match owner {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ForThe, Result, try_resize};
 use crate::graph::Graph;
-use crate::kernel::{Buffer, Finish, Pick, Rows, Sparse, Threads, table};
+use crate::kernel::{self, Buffer, Finish, Pick, Rows, Sparse, Threads, table};
 
 /// What the buffers of the way back are for, in case they cannot be allocated.
 pub const DELTAS: &str = "gradients of the activations";
@@ -10,10 +10,7 @@ pub const DELTAS: &str = "gradients of the activations";
 /// Wᵀ of a row-major matrix with `width` columns.
 pub fn transpose(w: &[f32], width: usize, out: &mut Buffer) -> Result<()> {
     out.try_resize_within(w.len(), w.len()).for_the("transposed weights")?;
-    let height = w.len() / width;
-    for (i, row) in w.chunks_exact(width).enumerate() {
-        row.iter().enumerate().for_each(|(j, &x)| out[j * height + i] = x);
-    }
+    kernel::transpose(w, width, out);
     Ok(())
 }
 

@@ -50,6 +50,7 @@ mod softmax;
 mod sparse;
 mod sparse_transposed;
 mod update;
+mod wide;
 
 pub use attention::{Attended, Drops, Scores, attend, attend_backward, attend_transposed, score_rows};
 pub use chacha::{CHACHA_WORDS, chacha8};
@@ -60,6 +61,7 @@ pub use softmax::{cross_entropy, softmax};
 pub use sparse::sparse_times;
 pub use sparse_transposed::{sparse_transposed_times, stride_of, total};
 pub use update::{Adam, adam, add, descend, largest, rectified_gradient};
+pub use wide::{wide_times, wide_transposed_times};
 
 #[inline(always)]
 fn chunk<const C: usize>(m: &[f32], at: usize) -> &[f32; C] {
@@ -265,7 +267,7 @@ impl<'a> Forerunner<'a> {
 }
 
 /// What is applied to a product before it is written.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Finish<'a> {
     /// Nothing.
     Plain,

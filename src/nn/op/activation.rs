@@ -11,14 +11,26 @@ pub fn apply(activation: Activation, threads: &Threads, width: usize, rows: &mut
         threads.fill_rows(rows.len(), width, rows, |_, row| row.iter_mut().for_each(|x| *x = f(*x)));
     };
     match activation {
-        // What is not a number stays so.
-        Activation::Relu => each(|x| if x < 0.0 { 0.0 } else { x }, rows),
+        Activation::Relu => each(rectify, rows),
         Activation::LeakyRelu => each(|x| if x > 0.0 { x } else { LEAK * x }, rows),
         Activation::Elu => each(|x| if x > 0.0 { x } else { x.exp_m1() }, rows),
         Activation::Gelu => each(|x| (f64::from(x) * normal(f64::from(x))) as f32, rows),
         Activation::Tanh => each(f32::tanh, rows),
         Activation::Sigmoid => each(|x| 1.0 / (1.0 + (-x).exp()), rows),
     }
+}
+
+/// max(x, 0); what is not a number stays so.
+#[inline(always)]
+pub fn rectify(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+/// What a rectifier and a dropout after it let through of a gradient: it is multiplied where the result of both is positive.
+pub fn dropped_gradient(threads: &Threads, width: usize, (result, scale): (&[f32], f32), rows: &mut [f32]) {
+    threads.fill_rows(rows.len(), width, rows, |i, row| {
+        row.iter_mut().zip(&result[i * width..]).for_each(|(g, &y)| *g = if y > 0.0 { *g * scale } else { 0.0 });
+    });
 }
 
 /// Multiplies a gradient by the function's derivative, which is computed from its result, or from its argument for

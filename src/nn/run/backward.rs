@@ -61,6 +61,7 @@ impl Workspace {
         let size = pass.cut.level(level).1 * width;
         let alone = node.level == level && !self.slots[slot].written;
         let mut out = take(if alone { &mut self.slots[slot].gradient } else { &mut self.more });
+        // A dropout in the same slot has masked it already, and gives nothing.
         let rectified = if node.masked_by_reader { take(&mut self.slots[slot].data) } else { Buffer::default() };
         let finish = if node.masked_by_reader { Finish::Where(&rectified) } else { Finish::Plain };
         let made = fit(&mut out, size, pass.cut).for_the(DELTAS).and_then(|()| make(self, finish, &mut out));
@@ -181,7 +182,14 @@ impl Workspace {
                 self.move_on(pass, node, g)?;
             }
             &Kind::Dropout { rate, value } => {
-                dropped(pass, level, rate, value).apply(threads, width, g);
+                let rectified = matches!(inputs[0], Some(Source::Node(n)) if program.nodes[n].rectified);
+                if node.in_place && rectified {
+                    let scale = (1.0 / (1.0 - rate)) as f32;
+                    let data = &self.slots[node.slot].data;
+                    activation::dropped_gradient(threads, width, (data, scale), g);
+                } else {
+                    dropped(pass, level, rate, value).apply(threads, width, g);
+                }
                 self.move_on(pass, node, g)?;
             }
             Kind::LayerNorm { weight, bias } | Kind::BatchNorm { weight, bias, .. } => {

@@ -116,7 +116,11 @@ impl Workspace {
             Kind::Bias { bias } => {
                 self.bring(pass, node, input, kept, out)?;
                 let b = &parameters[bias.clone()];
-                threads.fill_rows(out.len(), width, out, |_, row| row.iter_mut().zip(b).for_each(|(x, b)| *x += b));
+                let rectified = node.rectified;
+                threads.fill_rows(out.len(), width, out, |_, row| match rectified {
+                    false => row.iter_mut().zip(b).for_each(|(x, b)| *x += b),
+                    true => row.iter_mut().zip(b).for_each(|(x, b)| *x = activation::rectify(*x + b)),
+                });
             }
             &Kind::Activate(function) => {
                 self.bring(pass, node, input, kept, out)?;
