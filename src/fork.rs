@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 static FORKS: RwLock<()> = RwLock::new(());
 
@@ -67,6 +67,17 @@ pub(crate) struct Held<'a, T> {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Held<'_, T> {
     let no_fork = keep_away();
     Held { guard: mutex.lock().unwrap_or_else(PoisonError::into_inner), _no_fork: no_fork }
+}
+
+/// The same if nobody holds it. A lock that is tried must be open in a child, too.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<Held<'_, T>> {
+    let no_fork = keep_away();
+    let guard = match mutex.try_lock() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(error)) => error.into_inner(),
+        Err(TryLockError::WouldBlock) => return None,
+    };
+    Some(Held { guard, _no_fork: no_fork })
 }
 
 impl<T> Deref for Held<'_, T> {

@@ -305,7 +305,7 @@ impl Aggregate {
 
     /// The product if an earlier call has computed it. Does not wait for a call that is computing it.
     fn product_if_kept(&self) -> Option<Arc<Matrix>> {
-        match &*self.product.try_lock().ok()? {
+        match &*fork::try_lock(&self.product)? {
             Product::Kept(product) => Some(Arc::clone(product)),
             _ => None,
         }
@@ -388,7 +388,7 @@ impl Graph {
 
     /// A message for the log about ÂX; `None` as long as nothing has needed it.
     pub fn aggregation(&self) -> Option<(Level, String)> {
-        match &*self.operators.aggregates[Operator::Normalized as usize].product.try_lock().ok()? {
+        match &*fork::try_lock(&self.operators.aggregates[Operator::Normalized as usize].product)? {
             Product::NotComputed => None,
             Product::Kept(product) => {
                 let form = if let Matrix::Dense { .. } = **product { "dense" } else { "sparse" };
