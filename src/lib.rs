@@ -18,7 +18,7 @@
 //! | `graph` | the attributed graph: adjacency and Â, features and ÂX, labels, splits; its files |
 //! | `sample` | which nodes: distributions, draws, and the blocks they cut out of Â |
 //! | `nn` | models from layers: operations, primitives, programs that run over a cut |
-//! | `model` | layers, parameters, forward and backward over a cut; its file |
+//! | `model` | a net with its parameters; prediction and evaluation; its file |
 //! | `estimator` | full, unbiased, consistent: from a batch of a problem's items to a gradient |
 //! | `rank` | learning to rank: queries and their documents as a problem, their estimators, measures, LETOR's format |
 //! | `optim` | schedules, projections, SGD and Adam; a caller's own problem |

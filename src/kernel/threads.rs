@@ -307,11 +307,11 @@ impl Threads {
 /// How much of a list belongs to some rows.
 #[derive(Clone, Copy)]
 pub enum Span<'a> {
-    /// So many numbers for each row.
+    /// This number of floats for each row.
     Rows(usize),
-    /// So many numbers for each entry of rows that start at these offsets.
+    /// This number of floats for each entry of rows that start at these offsets.
     Entries(&'a [i64], usize),
-    /// So many numbers for each piece of rows.
+    /// This number of floats for each piece of rows.
     Pieces(usize),
 }
 
